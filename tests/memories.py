@@ -13,7 +13,7 @@ from calls import UNHURRIED, Reply, reply_of, rows
 from kg_adapters.protocol import KGAdapter
 from kg_server.mcp_server import SextantServer
 from kg_server.memory.sqlite_storage import SqliteStorage
-from kg_server.memory.store import Fact, MemoryLimits, MemoryStore, Place
+from kg_server.memory.store import KeptFact, MemoryLimits, MemoryStore, Place
 from kg_server.memory.tool import MemoryTools
 from kg_server.settings import Settings
 
@@ -96,9 +96,9 @@ async def remembering(
         yield Memory(client)
 
 
-def network(facts: Iterable[Fact]) -> tuple[Place, ...]:
+def network(facts: Iterable[KeptFact]) -> tuple[Place, ...]:
     """Return facts as paths by the rule of the paper (ODA, section 2.3), word for word: slow and plain."""
-    paths: list[list[Fact]] = []
+    paths: list[list[KeptFact]] = []
     for each in facts:
         if any(each.statement == held.statement for path in paths for held in path):
             continue

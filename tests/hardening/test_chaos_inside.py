@@ -102,7 +102,7 @@ VERBS: Final = frozenset(
         *("surroundings", "schema", "profile", "paths", "compute", "select", "label_vectors", "search_vectors"),
     }
 )
-STORED: Final = frozenset({"create", "append", "read"})
+STORED: Final = frozenset({"append", "read"})
 
 
 @dataclass(slots=True)

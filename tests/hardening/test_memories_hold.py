@@ -14,7 +14,7 @@ from mcp import Client
 from kg_adapters.errors import KGError
 from kg_adapters.terms import Iri
 from kg_server.memory.sqlite_storage import SqliteStorage, SqliteTransaction
-from kg_server.memory.store import Fact, MemoryLimits, MemoryStore, Place
+from kg_server.memory.store import KeptFact, MemoryLimits, MemoryStore, Place
 from memories import FILE, Memory, stored_in
 from server_processes import address_of, started
 
@@ -28,8 +28,8 @@ FLIPS = 200
 R = Iri("http://example.org/r")
 
 
-def fact(head: int, tail: int) -> Fact:
-    return Fact(Iri(f"http://example.org/{head}"), R, Iri(f"http://example.org/{tail}"))
+def fact(head: int, tail: int) -> KeptFact:
+    return KeptFact(Iri(f"http://example.org/{head}"), R, Iri(f"http://example.org/{tail}"))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.terms import Iri
 from kg_server.answers.results import token_count
 from kg_server.memory.sqlite_storage import SqliteStorage
-from kg_server.memory.store import Contents, Fact, MemoryLimits, MemoryStore
+from kg_server.memory.store import Contents, KeptFact, MemoryLimits, MemoryStore
 from kg_server.memory.tool import RESOURCE_TOKENS
 from kg_server.settings import Settings
 from memories import FILE, Memory, facts_of, memory_server, remembering, stored_in
@@ -39,16 +39,16 @@ class Gone(MemoryStore):
         raise BackendUnavailable("The memory cannot be reached.")
 
 
-def fact(head: int, tail: int) -> Fact:
-    return Fact(Iri(f"{WD}Q{head}"), Iri(f"{WDT}P1"), Iri(f"{WD}Q{tail}"))
+def fact(head: int, tail: int) -> KeptFact:
+    return KeptFact(Iri(f"{WD}Q{head}"), Iri(f"{WDT}P1"), Iri(f"{WD}Q{tail}"))
 
 
-def chains(facts: int, length: int) -> list[Fact]:
+def chains(facts: int, length: int) -> list[KeptFact]:
     """Paths of `length` facts each, and whatever is left over."""
     return [fact(10_000 + each + each // length, 10_001 + each + each // length) for each in range(facts)]
 
 
-def row(path: int, each: Fact) -> list[str]:
+def row(path: int, each: KeptFact) -> list[str]:
     return [
         str(path),
         each.head.local_part,
@@ -75,7 +75,7 @@ def sizes(reply: Reply) -> Iterator[int]:
     yield token_count(json.dumps(reply.data, ensure_ascii=False, separators=(",", ":")))
 
 
-async def keep(folder: Path, graph: LocalAdapter, facts: list[Fact]) -> str:
+async def keep(folder: Path, graph: LocalAdapter, facts: list[KeptFact]) -> str:
     return (await stored_in(folder).append(None, graph.name, facts)).handle
 
 

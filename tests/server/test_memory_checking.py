@@ -2,17 +2,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import pytest
 
-from kg_adapters import terms
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.models import FeaturePage, NeighborPage
 from kg_adapters.requests import FeatureRequest, NeighborRequest
-from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal, Node
+from kg_adapters.terms import RDF_LANG_STRING, XSD, Fact, Iri, Literal, Node
 from kg_server.memory.checking import MAX_VALUES, Checked, check
-from kg_server.memory.store import Fact, MemoryLimits
+from kg_server.memory.store import KeptFact, MemoryLimits
 
 WD, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
-CAPITAL = Fact(Iri(f"{WD}Q1490"), Iri(f"{WDT}P36"), Iri(f"{WD}Q179645"))
-POPULATION = Fact(Iri(f"{WD}Q1490"), Iri(f"{WDT}P1082"), Literal("13960236", Iri(XSD + "integer")))
+CAPITAL = KeptFact(Iri(f"{WD}Q1490"), Iri(f"{WDT}P36"), Iri(f"{WD}Q179645"))
+POPULATION = KeptFact(Iri(f"{WD}Q1490"), Iri(f"{WDT}P1082"), Literal("13960236", Iri(XSD + "integer")))
 
 LIMITS = MemoryLimits()
 TYPED = [
@@ -49,7 +48,7 @@ class Counting(LocalAdapter):
         self.featured.append(len(request.entities))
         return await super().features(request)
 
-    async def contains(self, facts: Collection[terms.Fact]) -> frozenset[terms.Fact]:
+    async def contains(self, facts: Collection[Fact]) -> frozenset[Fact]:
         self.asked.append(len(facts))
         return await super().contains(facts)
 
@@ -144,7 +143,7 @@ async def test_a_value_is_known_by_the_form_in_which_results_show_it(
     graph_of: Callable[[str], LocalAdapter], written: str, tail: Literal
 ) -> None:
     checked = await check(graph_of(VALUES), [["Q1", "P1", written]], limits=LIMITS, allow_unverified=False)
-    assert checked == Checked((Fact(Iri(f"{WD}Q1"), Iri(f"{WDT}P1"), tail),), (), ())
+    assert checked == Checked((KeptFact(Iri(f"{WD}Q1"), Iri(f"{WDT}P1"), tail),), (), ())
 
 
 @pytest.mark.parametrize(
@@ -177,7 +176,7 @@ async def test_a_value_is_known_by_the_form_in_which_people_write_it(
     stated = " , ".join(f'"{text}"^^<{kind}>' for text, kind in values)
     graph = graph_of(f"@prefix wd: <{WD}> . @prefix wdt: <{WDT}> . wd:Q1 wdt:P1 {stated} .")
     checked = await check(graph, [["Q1", "P1", written]], limits=LIMITS, allow_unverified=False)
-    assert checked == Checked((Fact(Iri(f"{WD}Q1"), Iri(f"{WDT}P1"), Literal(*values[number])),), (), ())
+    assert checked == Checked((KeptFact(Iri(f"{WD}Q1"), Iri(f"{WDT}P1"), Literal(*values[number])),), (), ())
 
 
 async def test_an_id_counts_before_a_value_that_looks_like_it(graph_of: Callable[[str], LocalAdapter]) -> None:
@@ -217,9 +216,9 @@ async def test_names_of_exactly_one_thing_stand_for_ids(graph_of: Callable[[str]
         ["Salt", "year", "1990"],
     ]
     checked = await check(graph_of(NAMED), written, limits=LIMITS, allow_unverified=False)
-    follows = Fact(Iri(f"{WD}Q1"), Iri(f"{WDT}P2"), Iri(f"{WD}Q2"))
-    title = Fact(Iri(f"{WD}Q1"), Iri(f"{WDT}P1"), Literal("Sand"))
-    year = Fact(Iri(f"{WD}Q1"), Iri(f"{WDT}P5"), Literal("1990", Iri(XSD + "integer")))
+    follows = KeptFact(Iri(f"{WD}Q1"), Iri(f"{WDT}P2"), Iri(f"{WD}Q2"))
+    title = KeptFact(Iri(f"{WD}Q1"), Iri(f"{WDT}P1"), Literal("Sand"))
+    year = KeptFact(Iri(f"{WD}Q1"), Iri(f"{WDT}P5"), Literal("1990", Iri(XSD + "integer")))
     assert checked.facts == (follows, title, follows, title, year)
     assert checked.read == {"salt": "Q1", "follows": "P2", "Sand": "Q2", "Salt": "Q1", "title": "P1", "year": "P5"}
 
@@ -277,8 +276,8 @@ async def test_what_the_graph_does_not_hold_is_kept_with_a_mark_if_that_is_allow
     checked = await check(tokyo, written, limits=LIMITS, allow_unverified=True)
     assert checked.facts == (
         CAPITAL,
-        Fact(Iri(f"{WD}Q1490"), Iri(f"{WDT}P36"), Iri(f"{WD}Q17"), verified=False),
-        Fact(Iri(f"{WD}Q5"), Iri(f"{WDT}P9"), Literal("new", RDF_LANG_STRING, "en"), verified=False),
+        KeptFact(Iri(f"{WD}Q1490"), Iri(f"{WDT}P36"), Iri(f"{WD}Q17"), verified=False),
+        KeptFact(Iri(f"{WD}Q5"), Iri(f"{WDT}P9"), Literal("new", RDF_LANG_STRING, "en"), verified=False),
     )
     assert [each.number for each in checked.refused] == [4]
 

@@ -9,7 +9,7 @@ import pytest
 from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.terms import Iri
-from kg_server.memory.store import Fact, MemoryLimits, MemoryStore, Place
+from kg_server.memory.store import KeptFact, MemoryLimits, MemoryStore, Place
 from memories import FILE, facts_of, remembering, stored_in
 
 R = Iri("http://example.org/r")
@@ -17,8 +17,8 @@ R = Iri("http://example.org/r")
 CAPITAL, LAND, CITY = ["Q1490", "P36", "Q179645"], ["Q1490", "P17", "Q17"], ["Q1490", "P31", "Q515"]
 
 
-def fact(head: int, tail: int) -> Fact:
-    return Fact(Iri(f"http://example.org/{head}"), R, Iri(f"http://example.org/{tail}"))
+def fact(head: int, tail: int) -> KeptFact:
+    return KeptFact(Iri(f"http://example.org/{head}"), R, Iri(f"http://example.org/{tail}"))
 
 
 CHAIN = [fact(number, number + 1) for number in range(5)]
@@ -42,7 +42,7 @@ def store(tmp_path: Path) -> MemoryStore:
     return stored_in(tmp_path)
 
 
-async def begin(store: MemoryStore, facts: list[Fact]) -> str:
+async def begin(store: MemoryStore, facts: list[KeptFact]) -> str:
     return (await store.append(None, "graph", facts)).handle
 
 

@@ -16,24 +16,24 @@ from hypothesis import strategies as st
 from kg_adapters.errors import BackendTimeout, BackendUnavailable, InvalidRequest, InvalidSource
 from kg_adapters.terms import RDF_LANG_STRING, XSD, BlankNode, Iri, Literal
 from kg_server.memory.sqlite_file import SqliteFile
-from kg_server.memory.store import HANDLE_PREFIX, Fact, MemoryLimits, MemoryStore, Place
+from kg_server.memory.store import HANDLE_PREFIX, KeptFact, MemoryLimits, MemoryStore, Place
 from memories import FILE, Clock, network, stored_in
 
 A, B, C = (Iri(f"http://example.org/{name}") for name in "abc")
 R = Iri("http://example.org/r")
-AB, BC = Fact(A, R, B), Fact(B, R, C)
+AB, BC = KeptFact(A, R, B), KeptFact(B, R, C)
 ODD = (
-    Fact(A, R, Literal("1832-03-22", Iri(XSD + "date"))),
-    Fact(A, R, Literal("Tokyo", RDF_LANG_STRING, "en"), verified=False),
-    Fact(A, R, Literal("http://example.org/b")),
-    Fact(BlankNode("b0"), R, BlankNode("b1")),
-    Fact(A, R, Literal("")),
-    Fact(A, R, Literal("two\nlines\x00 and '; DROP TABLE facts; --")),
-    Fact(A, R, Literal("\N{FOX FACE} \u6771\u4eac")),
+    KeptFact(A, R, Literal("1832-03-22", Iri(XSD + "date"))),
+    KeptFact(A, R, Literal("Tokyo", RDF_LANG_STRING, "en"), verified=False),
+    KeptFact(A, R, Literal("http://example.org/b")),
+    KeptFact(BlankNode("b0"), R, BlankNode("b1")),
+    KeptFact(A, R, Literal("")),
+    KeptFact(A, R, Literal("two\nlines\x00 and '; DROP TABLE facts; --")),
+    KeptFact(A, R, Literal("\N{FOX FACE} \u6771\u4eac")),
 )
 FACTS = st.lists(
     st.builds(
-        Fact,
+        KeptFact,
         st.sampled_from([A, B, C]),
         st.just(R),
         st.sampled_from([A, B, C, Literal(A.value)]),
@@ -49,11 +49,11 @@ def store(tmp_path: Path) -> MemoryStore:
     return stored_in(tmp_path)
 
 
-def text_of(number: int, length: int = 1) -> Fact:
-    return Fact(Iri(f"http://example.org/{number}"), R, Literal("x" * length))
+def text_of(number: int, length: int = 1) -> KeptFact:
+    return KeptFact(Iri(f"http://example.org/{number}"), R, Literal("x" * length))
 
 
-async def begin(store: MemoryStore, *facts: Fact, appends: int = 1) -> str:
+async def begin(store: MemoryStore, *facts: KeptFact, appends: int = 1) -> str:
     """Begin a memory with facts, and append them again until there were so many appends."""
     handle = (await store.append(None, "graph", facts)).handle
     for _ in range(appends - 1):
@@ -88,16 +88,16 @@ async def test_every_kind_of_term_comes_back_as_it_was(store: MemoryStore) -> No
 
 async def test_a_fact_that_is_there_is_not_kept_twice_and_not_called_new(store: MemoryStore) -> None:
     handle = await begin(store, AB)
-    appended = await store.append(handle, "graph", [Fact(A, R, B, verified=False), BC, BC])
+    appended = await store.append(handle, "graph", [KeptFact(A, R, B, verified=False), BC, BC])
     assert (appended.added, appended.memory.facts) == ((Place(0, 1, BC),), 2)
-    upper, lower = (Fact(A, R, Literal("colour", RDF_LANG_STRING, tag)) for tag in ("en-GB", "en-gb"))
+    upper, lower = (KeptFact(A, R, Literal("colour", RDF_LANG_STRING, tag)) for tag in ("en-GB", "en-gb"))
     assert (await store.append(handle, "graph", [upper, lower])).added == (Place(1, 0, upper),)
 
 
 @given(FACTS, st.lists(st.integers(0, 20), max_size=4))
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_batches_of_facts_form_the_network_that_the_rule_of_the_paper_gives(
-    tmp_path_factory: pytest.TempPathFactory, facts: Sequence[Fact], cuts: Sequence[int]
+    tmp_path_factory: pytest.TempPathFactory, facts: Sequence[KeptFact], cuts: Sequence[int]
 ) -> None:
     async def keep() -> tuple[Place, ...]:
         store = stored_in(tmp_path_factory.mktemp("any"))
@@ -140,7 +140,7 @@ async def test_an_append_that_would_grow_too_large_stores_nothing(tmp_path: Path
     few, short = stored_in(tmp_path, MemoryLimits(facts=2)), stored_in(tmp_path, MemoryLimits(memory_bytes=1_000))
     handle = await begin(few, AB)
     with pytest.raises(InvalidRequest, match=r"holds 1 of at most 2 facts .*: 2 more do not fit, and nothing"):
-        await few.append(handle, "graph", [BC, Fact(C, R, A)])
+        await few.append(handle, "graph", [BC, KeptFact(C, R, A)])
     with pytest.raises(InvalidRequest, match=r"of at most 1,000 bytes: .* nothing was stored"):
         await short.append(handle, "graph", [BC, text_of(8, 1_000)])
     assert (await few.append(handle, "graph", [AB, BC])).added == (Place(0, 1, BC),)
@@ -330,5 +330,5 @@ def test_a_full_disk_is_an_error_and_leaves_no_half_transaction(tmp_path: Path) 
 
 
 def test_the_size_of_a_fact_is_that_of_its_texts() -> None:
-    assert Fact(A, R, B).bytes == 3 * len(A.value)
-    assert Fact(A, R, Literal("\u00e9", Iri("http://example.org/"), "de")).bytes == 3 * len(A.value) - 1 + 2 + 2
+    assert KeptFact(A, R, B).bytes == 3 * len(A.value)
+    assert KeptFact(A, R, Literal("\u00e9", Iri("http://example.org/"), "de")).bytes == 3 * len(A.value) - 1 + 2 + 2

@@ -10,7 +10,7 @@ from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_boundary.shown import counted, in_quotes, listed
 from kg_server.answers.results import Answer, Status, fitted, fitting
 from kg_server.memory.checking import Checked, RefusedTriple
-from kg_server.memory.store import Appended, Contents, Fact, MemoryRecord, Place
+from kg_server.memory.store import Appended, Contents, KeptFact, MemoryRecord, Place
 from kg_server.memory.tool import AppendedResult, MemoryResult
 from kg_server.names import MAX_LABEL, Names, names_of
 
@@ -135,7 +135,7 @@ def _start(place: Place, names: Names) -> str:
     return f"{'… ' if place.offset else ''}{names.entity(place.fact.head)}"
 
 
-def _step(fact: Fact, names: Names) -> str:
+def _step(fact: KeptFact, names: Names) -> str:
     mark = "" if fact.verified else ", unverified"
     # What the graph holds is found again by what people write; of anything else the datatype is all there is.
     tail = names.plain(fact.tail, fact.relation) if fact.verified and isinstance(fact.tail, Literal) else None

@@ -5,17 +5,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from kg_adapters import terms
 from kg_adapters.errors import KGError
 from kg_adapters.models import NO_FEATURES, Degree, Description, FeaturePage, Role
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest
-from kg_adapters.terms import Attribute, Iri, Literal, Node, Term, Triple
+from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, Triple
 from kg_boundary.shown import clipped, shown_within, visible_line
 from kg_server.answers.values import may_mean, plain_value
 from kg_server.memory.lines import Written
 from kg_server.memory.statements import Stated, Value, read_statements
-from kg_server.memory.store import Fact, MemoryLimits
+from kg_server.memory.store import KeptFact, MemoryLimits
 from kg_server.names import MAX_LABEL, Names, names_of, shown_literal
 from kg_server.naming.refusals import unknown_entity
 from kg_server.naming.relations import relation_of
@@ -54,7 +53,7 @@ class Checked:
         read: The ids that names were read as.
     """
 
-    facts: tuple[Fact, ...]
+    facts: tuple[KeptFact, ...]
     refused: tuple[RefusedTriple, ...]
     notes: tuple[str, ...]
     read: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -81,11 +80,11 @@ async def check(
         refused |= {number: reason for number, reason in unchecked.items() if number not in refused}
         absent = {number: each for number, each in missing.items() if number not in refused}
         refused |= dict(zip(absent, await _reasons(graph, list(absent.values()), read.described), strict=True))
-    facts = dict[int, Fact]()
+    facts = dict[int, KeptFact]()
     for number, each in read.stated.items():
         if number in refused:
             continue
-        fact = Fact(each.head.node, each.relation_iri, tails.get(number, each.fact.tail), number in tails)
+        fact = KeptFact(each.head.node, each.relation_iri, tails.get(number, each.fact.tail), number in tails)
         if fact.bytes <= limits.fact_bytes:
             facts[number] = fact
         else:
@@ -270,5 +269,5 @@ def _most_frequent(degree: Degree) -> Sequence[Iri]:
     return [each.relation for each in sorted(degree.relations, key=lambda each: (-each.count.value, each.relation))]
 
 
-def _turned(fact: terms.Fact) -> Triple | None:
+def _turned(fact: Fact) -> Triple | None:
     return Triple(fact.tail, fact.relation, fact.head) if isinstance(fact, Triple) else None

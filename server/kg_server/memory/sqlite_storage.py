@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 from kg_adapters.errors import InvalidSource
 from kg_adapters.terms import Iri, Literal, Term, node_from_key, node_key
 from kg_server.memory.sqlite_file import BUSY_S, SqliteFile
-from kg_server.memory.store import Contents, Fact, MemoryRecord, Place, StorageUsage
+from kg_server.memory.store import Contents, KeptFact, MemoryRecord, Place, StorageUsage
 
 VERSION: Final = 3
 
@@ -119,13 +119,13 @@ class SqliteTransaction:
             tuple(position + 1 for position in range(memory.facts) if position not in intact),
         )
 
-    def holds(self, memory: MemoryRecord, fact: Fact) -> bool:  # noqa: D102
+    def holds(self, memory: MemoryRecord, fact: KeptFact) -> bool:  # noqa: D102
         row = self._one(memory, "statement = ?", _statement(fact))
         if row is not None and row.place.fact.statement != fact.statement:
             raise _damaged(memory, "a fact")
         return row is not None
 
-    def add(self, memory: MemoryRecord, position: int, fact: Fact) -> Place:  # noqa: D102
+    def add(self, memory: MemoryRecord, position: int, fact: KeptFact) -> Place:  # noqa: D102
         before = self._one(memory, "open_end = ? ORDER BY path LIMIT 1", _digest(node_key(fact.head)))
         if before is None:
             place = Place(memory.paths, 0, fact)
@@ -183,7 +183,7 @@ def _fact_row(memory: MemoryRecord, row: Row) -> _FactRow | None:
         return None
     datatype, language = row["datatype"], row["language"]
     end: Term = Literal(row["tail"], Iri(datatype), language or None) if datatype else node_from_key(row["tail"])
-    fact = Fact(node_from_key(row["head"]), Iri(row["relation"]), end, bool(row["verified"]))
+    fact = KeptFact(node_from_key(row["head"]), Iri(row["relation"]), end, bool(row["verified"]))
     return _FactRow(row["position"], Place(row["path"], row["step"], fact), row["open_end"] is not None)
 
 
@@ -194,14 +194,14 @@ def _columns(memory: MemoryRecord, row: _FactRow) -> _Columns:
     return memory.number, *columns, _checksum(memory.digest, *columns)
 
 
-def _texts(fact: Fact) -> tuple[str, str, str, str, str]:
+def _texts(fact: KeptFact) -> tuple[str, str, str, str, str]:
     head, relation, tail = node_key(fact.head), fact.relation.value, fact.tail
     if isinstance(tail, Literal):
         return head, relation, tail.value, tail.datatype.value, tail.language or ""
     return head, relation, node_key(tail), "", ""
 
 
-def _statement(fact: Fact) -> bytes:
+def _statement(fact: KeptFact) -> bytes:
     """Return what a fact is found by, whether verified or not."""
     *texts, language = _texts(fact)
     return _digest(*texts, language.lower())

@@ -33,7 +33,7 @@ _AT_ONCE: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class KeptFact:
     """A statement worth keeping: a triple, or a feature, since a date is evidence too.
 
     Args:
@@ -69,7 +69,7 @@ class Place(NamedTuple):
 
     path: int
     offset: int
-    fact: Fact
+    fact: KeptFact
 
 
 class MemoryRecord(NamedTuple):
@@ -191,11 +191,11 @@ class Transaction(Protocol):
         """Return the facts of a memory, and the numbers of those that are damaged."""
         ...
 
-    def holds(self, memory: MemoryRecord, fact: Fact) -> bool:
+    def holds(self, memory: MemoryRecord, fact: KeptFact) -> bool:
         """Return whether a memory has a fact, verified or not."""
         ...
 
-    def add(self, memory: MemoryRecord, position: int, fact: Fact) -> Place:
+    def add(self, memory: MemoryRecord, position: int, fact: KeptFact) -> Place:
         """Write a fact that is not there, at the end of the first path that ends in its head or else of a new one."""
         ...
 
@@ -248,7 +248,7 @@ class MemoryStore:
         # One thread at a time: SQLite has one writer anyway, and others need the threads too.
         self._turn = anyio.CapacityLimiter(1)
 
-    async def append(self, handle: str | None, graph: str, facts: Sequence[Fact], *, whole: int = 0) -> Appended:
+    async def append(self, handle: str | None, graph: str, facts: Sequence[KeptFact], *, whole: int = 0) -> Appended:
         """Append facts in order, all or none. To make room, memories that nobody used for an hour are deleted.
 
         Args:
@@ -278,7 +278,7 @@ class MemoryStore:
     async def _run(self, work: Callable[[], T]) -> T:
         return await anyio.to_thread.run_sync(work, limiter=self._turn)
 
-    def _append(self, handle: str | None, graph: str, facts: Sequence[Fact], whole: int) -> Appended:
+    def _append(self, handle: str | None, graph: str, facts: Sequence[KeptFact], whole: int) -> Appended:
         now = float(self._now())
         with self._storage.transaction(write=True) as transaction:
             if handle is None:
