@@ -22,9 +22,9 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
 from kg_server.app import build_server
 from kg_server.cli import application
-from kg_server.commands.call import parse_arguments, split_arguments
 from kg_server.commands.config import Host
 from kg_server.commands.loading import load_settings
+from kg_server.commands.tools import parse_arguments, split_arguments
 from kg_server.settings import FIELDS, Settings
 from pages import EXAMPLES, PAGES, ROOT, Block, blocks, kg_sextant_words, prose, shell_lines, tool_calls
 

@@ -17,9 +17,10 @@ from typing import Final
 
 import anyio
 
+from kg_server.app import build_server
 from kg_server.commands.graphs import learning, opened_or_pending
 from kg_server.commands.output import uncollected
-from kg_server.commands.serve import known_profile, server_of
+from kg_server.commands.serve import known_profile
 from kg_server.settings import Settings, SparqlSettings
 
 TICK_S: Final = 0.005
@@ -75,7 +76,7 @@ async def serve(graph: str, folder: Path, long_s: float) -> None:
     settings = Settings(graph=graph, cache_folder=folder, data_folder=folder, sparql=sparql, timeout_s=600)
     with uncollected() as begin:
         async with opened_or_pending(settings) as opened, learning(opened), anyio.create_task_group() as tasks:
-            server = server_of(opened, settings, await known_profile(opened))
+            server = build_server(opened, settings, await known_profile(opened))
             begin()
             watch = Watch(long_s)
             tasks.start_soon(watch.tick)

@@ -135,6 +135,11 @@ def visible_line(text: str) -> str:
     return "".join(mark if mark.isprintable() else _escaped(mark) for mark in seen)
 
 
+def one_line(text: str) -> str:
+    """Return a text of several lines on one, as `visible_line` writes it."""
+    return visible_line(" ".join(text.split()))
+
+
 def visible_lines(text: str) -> str:
     """Return a text of several lines, each as `visible_line` writes it."""
     return "\n".join(map(visible_line, text.split("\n")))

@@ -17,16 +17,19 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
+    CallToolResult,
     Completion,
     CompletionArgument,
     CompletionContext,
     PromptReference,
     ResourceTemplateReference,
+    TextContent,
 )
 from pydantic import BaseModel, Field, TypeAdapter
 
 from kg_adapters.answer_cache import AnswerCache
 from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity
+from kg_adapters.local.reloading import PendingAdapter
 from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import KGAdapter, SupportsSparql
 from kg_boundary.secrets import Redactor
@@ -121,6 +124,36 @@ def _in_texts(value: object, shown: Callable[[str], str]) -> object:
             return {name: _in_texts(each, shown) for name, each in _ANSWER.validate_python(value).items()}
         case _:
             return value
+
+
+class Waiting:
+    """Middleware that lets calls wait until the graph is open, while handshakes and lists are answered at once.
+
+    Args:
+        graph: What is being opened.
+        timeout_s: How many seconds a call waits before it is refused.
+    """
+
+    def __init__(self, graph: PendingAdapter, timeout_s: float) -> None:
+        self._graph = graph
+        self._timeout_s = timeout_s
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Pass a message on, or answer with the reason why the graph is not open.
+
+        Raises:
+            MCPError: A resource was asked for, and the graph is not open.
+        """
+        if ctx.method in {"tools/call", "resources/read"}:
+            with anyio.move_on_after(self._timeout_s):
+                await self._graph.settled()
+            try:
+                self._graph.opened()
+            except KGError as error:
+                if ctx.method == "resources/read":
+                    raise MCPError(code=INTERNAL_ERROR, message=str(error)) from error
+                return CallToolResult(content=[TextContent(type="text", text=str(error))], is_error=True)
+        return await call_next(ctx)
 
 
 logger = logging.getLogger(__name__)
@@ -441,6 +474,8 @@ def build_server(graph: KGAdapter, settings: Settings, profile: GraphProfile | N
 
         RecallTool(graph, solved, settings.max_tokens).provide(server)
     MethodPrompts(graph, solved).provide(server)
+    if isinstance(graph, PendingAdapter):
+        server.middleware.append(Waiting(graph, settings.timeout_s))
     return server
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 
 import typer
 
-from kg_server.commands.invocation import SECRET_VARIABLES, Invocation, invocation
+from kg_server.commands.invocation import COMPLETING, SECRET_VARIABLES, Invocation, invocation
 from kg_server.commands.output import EXIT_CODES, FailuresForPeople, escape_what_cannot_be_shown
 from kg_server.settings import APP
 
@@ -19,7 +19,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "serve": ("serve:serve", "Serve a graph to MCP clients."),
     "config": ("config:config", "Print or write your MCP client's configuration."),
     "call": ("call:call", "Call one tool and print its answer."),
-    "tools": ("shell:tools", "List the tools, their arguments and examples."),
+    "tools": ("tools:tools", "List the tools, their arguments and examples."),
     "shell": ("shell:shell", "Open a prompt for tools, Compose and SPARQL."),
     "ask": ("ask:ask", "Answer a question with an agent and a model."),
     "replay": ("ask:replay", "Run a question again from its record."),
@@ -48,11 +48,19 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | No
     escape_what_cannot_be_shown()
     with FailuresForPeople(debug=debug, redacted=called.secrecy.message):
         given = [word for word in words if word != "--debug"]
-        application(_command(given))(given, prog_name=APP, obj=called)
+        # A shell that asks for completion hands the words over in the environment.
+        completed = (called.environ.get("COMP_WORDS") or called.environ.get("_TYPER_COMPLETE_ARGS") or "").split()[1:]
+        command = _command(completed if COMPLETING in called.environ else given)
+        application(command, only_listed=True)(given, prog_name=APP, obj=called)
 
 
-def application(command: str | None = None) -> typer.Typer:
-    """Return the program, with one of its commands or, where there is none of this name, with all."""
+def application(command: str | None = None, *, only_listed: bool = False) -> typer.Typer:
+    """Return the program with one of its commands or, where there is none of this name, with all.
+
+    Args:
+        command: The name.
+        only_listed: Whether all, where they are all there, can only be listed and not called, which loads none.
+    """
     app = typer.Typer(
         name=APP,
         help="Serve a knowledge graph to LLM agents over MCP.",
@@ -62,15 +70,21 @@ def application(command: str | None = None) -> typer.Typer:
         rich_markup_mode=None,
     )
     app.callback()(_globals)
-    for name in _COMMANDS if command is None or command not in _COMMANDS else (command,):
+    named = command if command in _COMMANDS else None
+    for name in _COMMANDS if named is None else (named,):
         place, short_help = _COMMANDS[name]
-        found: object = EntryPoint(name, f"{_FOLDER}.{place}", _FOLDER).load()
+        listed = only_listed and named is None
+        found: object = _listed if listed else EntryPoint(name, f"{_FOLDER}.{place}", _FOLDER).load()
         if isinstance(found, typer.Typer):
             app.add_typer(found, name=name, short_help=short_help)
         else:
             assert callable(found)  # noqa: S101 - a command is a function
             app.command(name, short_help=short_help)(found)
     return app
+
+
+def _listed() -> None:
+    """Stand in the list of commands."""
 
 
 def _command(words: Sequence[str]) -> str | None:

@@ -16,7 +16,7 @@ from kg_boundary.shown import visible_line, visible_lines
 from kg_server.answers.results import CandidatesResult, NeighborsResult, ObserveResult, PathsResult, Result
 from kg_server.commands.config import block_for, launch
 from kg_server.commands.invocation import Invocation
-from kg_server.commands.output import FailuresForPeople, escape_what_cannot_be_shown, only_cause
+from kg_server.commands.output import FailuresForPeople, escape_what_cannot_be_shown, only_cause, text_of
 from kg_server.compose.tool import ComposeResult
 from kg_server.memory.tool import AppendedResult, MemoryResult
 from kg_server.settings import APP, ENVIRONMENT_PREFIX
@@ -60,13 +60,12 @@ class Guide:
         result = await self._client.call_tool(tool, arguments)
         took_ms = 1_000 * (time.perf_counter() - started)
         self.calls += 1
-        text = "\n".join(block.text for block in result.content if block.type == "text")
         written = " ".join(f"{key}={value!r}" for key, value in arguments.items())
         self._console.print(Text.assemble("\n", f"{self.calls}. {why}"))
         self._console.print(
             Text.assemble(("   ▸ ", "cyan"), (tool, "bold cyan"), f" {written}  ", (f"{took_ms:.0f} ms", "dim"))
         )
-        self._console.print(Text(indent(visible_lines(text), " " * 5), "red" if result.is_error else "dim"))
+        self._console.print(Text(indent(visible_lines(text_of(result)), " " * 5), "red" if result.is_error else "dim"))
         if result.is_error:
             raise CallRefused(f"{tool} was refused")
         return kind.model_validate(result.structured_content)

@@ -23,7 +23,6 @@ from kg_adapters.models import Candidate, GraphSchema
 from kg_adapters.terms import Node
 from kg_boundary.secrets import Redactor
 from kg_server.app import FileNames, NamingFiles, WithholdingSecrets, build_server
-from kg_server.commands.serve import server_of
 from kg_server.settings import LlmSettings, Settings
 
 SECRET = "correct-horse-battery"
@@ -190,6 +189,6 @@ async def test_a_graph_that_could_not_be_imported_is_named_without_its_folder(tm
     source = write_graph(tmp_path)
     graph = PendingAdapter(source)
     graph.fail(InvalidSource(f"{source}, line 1, column 1: no Turtle."))
-    async with Client(server_of(graph, Settings(data_folder=tmp_path, cache_folder=tmp_path))) as client:
+    async with Client(build_server(graph, Settings(data_folder=tmp_path, cache_folder=tmp_path))) as client:
         reply = reply_of(await client.call_tool("Schema", {}))
     assert reply.text == "japan.ttl, line 1, column 1: no Turtle."

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest, KGError, causes
 from kg_adapters.http.options import ServiceName
 from kg_boundary.secrets import Redactor
-from kg_boundary.shown import clipped, in_quotes, visible_line
+from kg_boundary.shown import clipped, in_quotes, one_line
 
 MAX_QUOTED: Final = 300
 _TAGS: Final = re.compile(r"<(script|style|head)\b.*?</\1\s*>|<[^<>]{0,500}>", re.IGNORECASE | re.DOTALL)
@@ -243,10 +243,6 @@ def _said_in_json(text: str) -> str | None:
     return next((said[name] for name in _SAYING if said.get(name)), None)
 
 
-def _on_one_line(text: str) -> str:
-    return visible_line(" ".join(text.split()))
-
-
 def _shortened(text: str, most: int) -> str:
-    words = _on_one_line(text)
+    words = one_line(text)
     return clipped(words, most)

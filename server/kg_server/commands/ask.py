@@ -17,8 +17,16 @@ from kg_adapters.protocol import KGAdapter
 from kg_boundary.addresses import credentials_in_command
 from kg_boundary.private_files import open_private, private_folder
 from kg_boundary.secrets import Redactor
-from kg_boundary.shown import visible_line
-from kg_server.commands.invocation import BaseUrlOption, GraphOption, JsonOption, ModelOption, invocation
+from kg_boundary.shown import one_line, visible_line
+from kg_server.commands.invocation import (
+    BaseUrlOption,
+    GraphOption,
+    JsonOption,
+    ModelOption,
+    ParametersOption,
+    ReflectorOption,
+    invocation,
+)
 from kg_server.commands.output import ExitCode, warn
 from kg_server.commands.run_view import RunView, run_view
 from kg_server.settings import Settings
@@ -264,13 +272,8 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
     ablation: Annotated[
         str | None, typer.Option(help="A part of the method to leave out: no-observation, no-planning, …")
     ] = None,
-    reflector: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="Another model, to reflect where the method does.")
-    ] = None,
-    parameters: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method, as hops=2; may be repeated."),
-    ] = None,
+    reflector: ReflectorOption = None,
+    parameters: ParametersOption = None,
     as_json: JsonOption = False,
     learn: Annotated[
         bool, typer.Option("--learn", help="Keep what is solved, and show the model what was solved before.")
@@ -283,8 +286,8 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
     called = invocation(context)
     if server is not None:
         called.secrecy.redactor = secrets_of_server(server)
-    flags = {"graph": graph, "llm.model": model, "llm.base_url": base_url, "llm.reflector": reflector}
-    settings = called.load({**flags, "learn": learn or None}).settings
+    loaded = called.load(graph=graph, model=model, base_url=base_url, reflector=reflector, learn=learn or None)
+    settings = loaded.settings
     if not question.strip():
         raise InvalidRequest("The question is blank.")
     if not all(each.strip() for each in entities or ()):
@@ -341,16 +344,17 @@ async def _ask(
     from kg_agents.running import run_question
     from kg_agents.tools.client import ExactTools
     from kg_agents.trace import Trace
-    from kg_server.commands.graphs import model_of
+    from kg_server.commands.graphs import models_of
 
     in_paper = asked.settings.paper_score and settings.llm.model is not None
     settings = exact(settings) if in_paper else settings
     asked = replace(asked, graph_name=redactor.message(settings.graph) if server is None else "")
-    names = (settings.llm.model, settings.llm.judge, settings.llm.reflector)
-    llm, judge, reflector = (model_of(settings, name, redactor) for name in names)
     try:
-        with Trace(path) as trace:
-            async with _tools(as_published(settings, asked.settings), server, redactor) as (tools, graph):
+        async with (
+            models_of(settings, redactor) as (llm, judge, reflector),
+            _tools(as_published(settings, asked.settings), server, redactor) as (tools, graph),
+        ):
+            with Trace(path) as trace:
                 answer = await run_question(
                     asked,
                     ExactTools(tools) if in_paper else tools,
@@ -361,15 +365,11 @@ async def _ask(
                     similarity=partial(likeness, settings),
                     watcher=_watcher(view),
                 )
-                if graph is not None and await keep_solved(settings, graph, learned_from(answer)):
-                    view.say("Kept as an example for other questions.")
-                return answer
+            if graph is not None and await keep_solved(settings, graph, learned_from(answer)):
+                view.say("Kept as an example for other questions.")
+            return answer
     except AgentError as error:
-        raise BackendError(visible_line(" ".join(str(error).split()))) from error
-    finally:
-        for each in (llm, judge, reflector):
-            if each is not None:
-                await each.aclose()
+        raise BackendError(one_line(str(error))) from error
 
 
 async def _replay(trace: Path, view: RunView) -> "tuple[AgentAnswer, bool]":
@@ -379,7 +379,7 @@ async def _replay(trace: Path, view: RunView) -> "tuple[AgentAnswer, bool]":
     try:
         return await replay_question(trace, _watcher(view))
     except AgentError as error:
-        raise InvalidRequest(visible_line(" ".join(str(error).split()))) from error
+        raise InvalidRequest(one_line(str(error))) from error
 
 
 def secrets_of_server(server: str) -> Redactor:

@@ -295,7 +295,7 @@ def config(
 ) -> None:
     """Print the block for your MCP client's configuration, or write it there with --write."""
     called = invocation(context)
-    settings = called.load({"graph": graph}).settings
+    settings = called.load(graph=graph).settings
     require_graph(settings.graph)
     whole = launch(called, settings.graph)
     shown = whole if show_secrets else without_secrets(whole, settings.redactor)

@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
@@ -20,7 +21,7 @@ from kg_boundary.secrets import STRONG
 from kg_boundary.shown import counted, visible_line
 from kg_server.commands.invocation import Invocation, config_path, invocation
 from kg_server.commands.loading import DEFAULT, LoadedSettings
-from kg_server.commands.output import ExitCode
+from kg_server.commands.output import ExitCode, text_of
 from kg_server.settings import APP, Settings
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def doctor(
     import anyio
 
     called = invocation(context)
-    worst = anyio.run(_report, called, called.load({"graph": graph}), deep, everything)
+    worst = anyio.run(_report, called, called.load(graph=graph), deep, everything)
     if worst == "fail":
         raise typer.Exit(ExitCode.REFUSED)
 
@@ -95,7 +96,7 @@ async def _findings(called: Invocation, loaded: LoadedSettings, deep: bool) -> A
     yield await _comparing(loaded.settings)
     checks: tuple[Callable[[Settings], Awaitable[Finding]], ...] = (
         _reaching,
-        _verified if deep else _intact,
+        partial(_intact, deep=deep),
         _answering,
     )
     for check in checks:
@@ -183,36 +184,28 @@ async def _reaching(settings: Settings) -> Finding:
     return Finding("ok", "The graph is on this machine" if endpoint is None else f"The endpoint is at {endpoint.host}")
 
 
-async def _intact(settings: Settings) -> Finding:
-    """Open the graph as a server does, and compare the index of its store with the hashes noted at import."""
+async def _intact(settings: Settings, *, deep: bool) -> Finding:
+    """Open the graph as a server does, and compare files of its store with the hashes noted at import.
+
+    Args:
+        settings: They name the graph.
+        deep: Whether every file is compared; otherwise the index alone.
+    """
     from anyio import to_thread
 
-    from kg_adapters.local.store import open_store, verify_index
-    from kg_server.commands.graphs import opened
+    from kg_adapters.local.store import open_store, verify_index, verify_store
+    from kg_server.commands.graphs import opened, store_of
 
     async with opened(settings) as graph:
         name = graph.name
-    folder = _store(settings)
+    folder = store_of(settings.graph, settings)
     if folder is None:
         return Finding("ok", f"Graph {name} opens")
-    store = await to_thread.run_sync(open_store, folder)
-    size = await to_thread.run_sync(verify_index, store)
-    rest = "names, vectors and the SPARQL part are checked when they are first used, or by doctor --deep"
-    return _held(store.info, f"The index of store {folder} is intact ({size:,} bytes compared; {rest})")
-
-
-async def _verified(settings: Settings) -> Finding:
-    """Open the graph, and compare every file of its store with the hashes noted of it."""
-    from anyio import to_thread
-
-    from kg_adapters.local.store import verify_store
-    from kg_server.commands.graphs import opened
-
-    async with opened(settings) as graph:
-        name = graph.name
-    folder = _store(settings)
-    if folder is None:
-        return Finding("ok", f"Graph {name} opens")
+    if not deep:
+        store = await to_thread.run_sync(open_store, folder)
+        size = await to_thread.run_sync(verify_index, store)
+        rest = "names, vectors and the SPARQL part are checked when they are first used, or by doctor --deep"
+        return _held(store.info, f"The index of store {folder} is intact ({size:,} bytes compared; {rest})")
     found = await to_thread.run_sync(verify_store, folder)
     if found.unsealed:
         places = " and ".join(found.unsealed)
@@ -228,18 +221,6 @@ def _held(info: "StoreInfo", text: str) -> Finding:
     return Finding("warn" if info.skipped else "ok", f"{text}: {held}")
 
 
-def _store(settings: Settings) -> Path | None:
-    """Return the folder of the store that the graph's name stands for, or None where it stands for something else."""
-    from kg_adapters.local.cache import open_sample
-    from kg_adapters.local.store import is_store
-    from kg_adapters.registry import SAMPLES, path_of
-
-    if settings.graph in SAMPLES:
-        return open_sample(settings.cache_folder, settings.graph).folder
-    path = path_of(settings.graph)
-    return path if path is not None and is_store(path) else None
-
-
 async def _answering(settings: Settings) -> Finding:
     """Make one tool call as a client would."""
     from kg_server.commands.graphs import connected
@@ -250,6 +231,5 @@ async def _answering(settings: Settings) -> Finding:
         result = await client.call_tool("Schema", {})
         took_ms = 1_000 * (time.perf_counter() - started)
     if result.is_error:
-        text = " ".join(block.text for block in result.content if block.type == "text")
-        return Finding("fail", f"The first tool call was refused: {text}")
+        return Finding("fail", f"The first tool call was refused: {text_of(result)}")
     return Finding("ok", f"{len(tools)} tools; the first call took {took_ms:.0f} ms")

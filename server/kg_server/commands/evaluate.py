@@ -1,7 +1,7 @@
 """kg-sextant eval: benchmarks on a user's own model and graph, with tables, plots and pages."""
 
 import sys
-from contextlib import ExitStack, redirect_stdout
+from contextlib import redirect_stdout
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,9 +12,16 @@ import typer
 
 from kg_adapters.errors import BackendError, InvalidRequest
 from kg_boundary.secrets import Redactor
-from kg_boundary.shown import in_plain_words, visible_line
+from kg_boundary.shown import in_plain_words, one_line
 from kg_server.commands.ask import SET_MODEL, as_published, exact, keep_solved, likeness, score_of
-from kg_server.commands.invocation import BaseUrlOption, GraphOption, ModelOption, invocation
+from kg_server.commands.invocation import (
+    BaseUrlOption,
+    GraphOption,
+    ModelOption,
+    ParametersOption,
+    ReflectorOption,
+    invocation,
+)
 from kg_server.commands.output import say, warn
 from kg_server.settings import Settings
 
@@ -55,7 +62,7 @@ def score_run(
         import anyio
 
         called = invocation(context)
-        settings = called.load({"llm.model": judge, "llm.base_url": base_url}).settings
+        settings = called.load(model=judge, base_url=base_url).settings
         anyio.run(_judge, folder, settings, called.secrecy.redactor)
     run = _done([folder], official=official)[0]
     for name, figure in run.summary.metrics.items():
@@ -106,16 +113,14 @@ async def _judge(folder: Path, settings: Settings, redactor: Redactor) -> None:
     from kg_agents.llm import AgentError
     from kg_agents.llm.dialogue import RunEnded
     from kg_eval.logs import judge_run
-    from kg_server.commands.graphs import model_of
+    from kg_server.commands.graphs import models_of
 
-    llm = model_of(settings, settings.llm.model, redactor)
-    assert llm is not None  # noqa: S101 - the option that is given sets it
-    try:
-        await judge_run(folder, llm)
-    except (AgentError, RunEnded) as error:
-        raise failure(error) from error
-    finally:
-        await llm.aclose()
+    async with models_of(settings, redactor) as (llm, *_):
+        assert llm is not None  # noqa: S101 - the option that is given sets it
+        try:
+            await judge_run(folder, llm)
+        except (AgentError, RunEnded) as error:
+            raise failure(error) from error
 
 
 def _done(folders: list[Path], *, official: bool) -> "list[Done]":
@@ -151,7 +156,7 @@ def failure(error: Exception) -> InvalidRequest | BackendError:
     from kg_eval.plan import InvalidPlan
     from kg_eval.questions import InvalidQuestions
 
-    text = visible_line(" ".join(str(error).split()))
+    text = one_line(str(error))
     return InvalidRequest(text) if isinstance(error, InvalidQuestions | InvalidPlan) else BackendError(text)
 
 
@@ -176,7 +181,7 @@ def run_benchmark(  # noqa: PLR0913, PLR0917 - one argument for each option
     model: ModelOption = None,
     base_url: BaseUrlOption = None,
     judge: Annotated[str | None, typer.Option(metavar="MODEL", help="Another model, to judge.")] = None,
-    reflector: Annotated[str | None, typer.Option(metavar="MODEL", help="Another model, to reflect.")] = None,
+    reflector: ReflectorOption = None,
     linking: Annotated[
         Literal["gold", "model", "none"],
         typer.Option(help="Whether a question's entities are given, found, or not looked for."),
@@ -186,10 +191,7 @@ def run_benchmark(  # noqa: PLR0913, PLR0917 - one argument for each option
     ] = None,
     seed: Annotated[int, typer.Option(help="The seed of all random choices.")] = 0,
     at_once: Annotated[int, typer.Option(min=1, help="How many questions are asked at a time.")] = 4,
-    parameters: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; may be repeated."),
-    ] = None,
+    parameters: ParametersOption = None,
     learn: Annotated[
         bool, typer.Option("--learn", help="Keep what is solved in DIR, and show it to the model as examples.")
     ] = False,
@@ -197,8 +199,7 @@ def run_benchmark(  # noqa: PLR0913, PLR0917 - one argument for each option
     """Ask the questions of a benchmark, and keep every call; after a stop, run it again to resume."""
     _needs_extra()
     called = invocation(context)
-    flags = {"graph": graph, "llm.model": model, "llm.base_url": base_url}
-    settings = called.load({**flags, "llm.reflector": reflector, "llm.judge": judge}).settings
+    settings = called.load(graph=graph, model=model, base_url=base_url, reflector=reflector, judge=judge).settings
     if settings.llm.model is None:
         raise InvalidRequest(f"A benchmark needs a model. {SET_MODEL}")
     plan = _plan(
@@ -267,16 +268,15 @@ def run_suite(
     from kg_eval.plan import read_suite
 
     called = invocation(context)
-    settings = called.load({"llm.model": model, "llm.base_url": base_url}).settings
+    settings = called.load(model=model, base_url=base_url).settings
     try:
         plans = read_suite(suite, {"model": settings.llm.model} if settings.llm.model is not None else {})
     except AgentError as error:
         raise failure(error) from error
     for name, plan in plans.items():
         warn(f"{name}:")
-        flags = {"graph": plan.graph, "llm.model": plan.model, "llm.base_url": base_url}
-        more = {"llm.judge": plan.judge or None, "llm.reflector": plan.reflector or None}
-        of_plan = called.load({**flags, **more}).settings
+        others = {"judge": plan.judge or None, "reflector": plan.reflector or None}
+        of_plan = called.load(graph=plan.graph, model=plan.model, base_url=base_url, **others).settings
         if failed := anyio.run(_run, of_plan, plan, out / name, at_once, called.secrecy.redactor):
             warn(f"{failed} questions failed and are not counted; run the same command again to retry them.")
     show([out / name for name in plans], "", official=False)
@@ -289,35 +289,30 @@ async def _run(settings: Settings, plan: "RunPlan", out: Path, at_once: int, red
     from kg_eval.player import player_of
     from kg_eval.running import Models, run
     from kg_server.app import build_server
-    from kg_server.commands.graphs import model_of, opened
+    from kg_server.commands.graphs import models_of, opened
 
-    llm, judge, reflector = (
-        model_of(settings, name, redactor) for name in (settings.llm.model, settings.llm.judge, settings.llm.reflector)
-    )
-    assert llm is not None  # noqa: S101 - the command has seen to it
-    folders = ExitStack()
-    try:
-        player = player_of(plan.model, plan.benchmark, plan.data)
-        in_paper = needs_exact_scores(method_of(plan.method, plan.settings))
-        settings = exact(settings) if in_paper else settings
-        kept = out / LEARNED if plan.learn else Path(folders.enter_context(TemporaryDirectory(prefix="kg-sextant-")))
-        alone = _alone(settings, plan, kept)
-        if plan.method not in WITHOUT_GRAPH:
-            plan = plan.model_copy(update=await score_of(alone))
-        async with opened(settings) as graph, connect_tools(build_server(graph, alone)) as served:
-            models = Models(player or llm, judge, reflector)
-            learn = partial(keep_solved, alone, graph)
-            tools = ComparingTools(ExactTools(served) if in_paper else served, partial(likeness, alone))
-            # The tables go to standard output; the progress that inspect_ai shows does not.
-            with redirect_stdout(sys.stderr):
-                return await run(plan, out, tools, models, at_once=at_once, learn=learn)
-    except AgentError as error:
-        raise failure(error) from error
-    finally:
-        folders.close()
-        for each in (llm, judge, reflector):
-            if each is not None:
-                await each.aclose()
+    with TemporaryDirectory(prefix="kg-sextant-") as temporary:
+        try:
+            player = player_of(plan.model, plan.benchmark, plan.data)
+            in_paper = needs_exact_scores(method_of(plan.method, plan.settings))
+            settings = exact(settings) if in_paper else settings
+            alone = _alone(settings, plan, out / LEARNED if plan.learn else Path(temporary))
+            if plan.method not in WITHOUT_GRAPH:
+                plan = plan.model_copy(update=await score_of(alone))
+            async with (
+                models_of(settings, redactor) as (llm, judge, reflector),
+                opened(settings) as graph,
+                connect_tools(build_server(graph, alone)) as served,
+            ):
+                assert llm is not None  # noqa: S101 - the command has seen to it
+                models = Models(player or llm, judge, reflector)
+                learn = partial(keep_solved, alone, graph)
+                tools = ComparingTools(ExactTools(served) if in_paper else served, partial(likeness, alone))
+                # The tables go to standard output; the progress that inspect_ai shows does not.
+                with redirect_stdout(sys.stderr):
+                    return await run(plan, out, tools, models, at_once=at_once, learn=learn)
+        except AgentError as error:
+            raise failure(error) from error
 
 
 def _alone(settings: Settings, plan: "RunPlan", folder: Path) -> Settings:

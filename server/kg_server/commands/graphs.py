@@ -1,8 +1,9 @@
 """Open the graph, and the language model, that the settings name."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -11,11 +12,11 @@ from kg_adapters.errors import InvalidRequest, InvalidSource, KGError
 from kg_adapters.labels import ChosenRelations, chosen_prefixes
 from kg_adapters.open_options import OnProgress, ReadingLimits
 from kg_adapters.protocol import KGAdapter, SupportsLearning
-from kg_adapters.registry import URLS, WIKIDATA, OpenOptions, hidden_path, open_graph, path_of
+from kg_adapters.registry import SAMPLES, URLS, WIKIDATA, OpenOptions, hidden_path, open_graph, path_of
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import in_plain_words
 from kg_server.commands.output import PlainProgress, StoppableProgress, sentence, shown_progress, uncollected, warn
-from kg_server.settings import Settings
+from kg_server.settings import LlmSettings, Settings
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -70,27 +71,13 @@ PATIENCE_S: Final = 2.0
 
 
 @asynccontextmanager
-async def opened(settings: Settings, *, serves: bool = False) -> AsyncGenerator[KGAdapter]:
+async def opened(settings: Settings, *, serves: bool = False, imports: bool = True) -> AsyncGenerator[KGAdapter]:
     """Open the graph that the settings name, showing progress if it has to be imported first, and close it at the end.
 
     Args:
         settings: They name the graph.
         serves: Whether it stays open for long, so that what SPARQL needs is made ready before anybody asks.
-
-    Raises:
-        KGError: There is no such graph, or it cannot be opened.
-    """
-    with shown_progress() as progress:
-        graph = await _open(settings, progress, serves=serves)
-    try:
-        yield graph
-    finally:
-        await graph.aclose()
-
-
-@asynccontextmanager
-async def opened_if_imported(settings: Settings) -> AsyncGenerator[KGAdapter]:
-    """Open the graph like `opened`, but never import files: those that never were answer no question about the graph.
+        imports: Whether files that were never imported are imported; otherwise they answer no question about the graph.
 
     Raises:
         KGError: There is no such graph, or it cannot be opened.
@@ -99,10 +86,11 @@ async def opened_if_imported(settings: Settings) -> AsyncGenerator[KGAdapter]:
 
     graph: KGAdapter
     try:
-        graph = await _open(settings, imports=False)
+        with shown_progress() as progress:
+            graph = await _open(settings, progress, imports=imports, serves=serves)
     except InvalidSource:
         path = path_of(settings.graph)
-        if path is None:
+        if imports or path is None:
             raise
         graph = PendingAdapter(path)
     try:
@@ -113,11 +101,7 @@ async def opened_if_imported(settings: Settings) -> AsyncGenerator[KGAdapter]:
 
 @asynccontextmanager
 async def connected(settings: Settings, *, imports: bool = True) -> "AsyncGenerator[tuple[KGAdapter, Client]]":
-    """Open the graph, and a client of a server of it in this process.
-
-    Args:
-        settings: They name the graph.
-        imports: Whether files that were never imported are imported first.
+    """Open the graph as `opened` does, and a client of a server of it in this process.
 
     Raises:
         KGError: There is no such graph, or it cannot be opened.
@@ -128,8 +112,7 @@ async def connected(settings: Settings, *, imports: bool = True) -> "AsyncGenera
         from kg_server.app import build_server
 
         begin()
-    opening = opened if imports else opened_if_imported
-    async with opening(settings) as graph, Client(build_server(graph, settings)) as client:
+    async with opened(settings, imports=imports) as graph, Client(build_server(graph, settings)) as client:
         yield graph, client
 
 
@@ -231,18 +214,38 @@ async def _open(settings: Settings, *listeners: OnProgress, imports: bool = True
         progress.stop()
 
 
-def model_of(settings: Settings, name: str | None, redactor: Redactor) -> "OpenAiLlm | None":
-    """Return a client of the language model of this name; None without a name."""
-    if name is None:
-        return None
+@asynccontextmanager
+async def models_of(settings: Settings, redactor: Redactor) -> "AsyncGenerator[Sequence[OpenAiLlm | None]]":
+    """Give clients of the model that answers, the one that judges and the one that reflects; None where none is set."""
+    names = (settings.llm.model, settings.llm.judge, settings.llm.reflector)
+    models = [None if name is None else _model(name, settings.llm, redactor) for name in names]
+    try:
+        yield models
+    finally:
+        for model in filter(None, models):
+            await model.aclose()
+
+
+def _model(name: str, llm: LlmSettings, redactor: Redactor) -> "OpenAiLlm":
     from kg_agents.llm.openai_llm import OpenAiLlm, Prices
 
     return OpenAiLlm(
         name,
-        base_url=settings.llm.base_url,
-        api_key=settings.llm.api_key,
-        timeout_s=settings.llm.timeout_s,
-        context_tokens=settings.llm.context_tokens,
-        prices=Prices(settings.llm.prompt_price, settings.llm.reply_price),
+        base_url=llm.base_url,
+        api_key=llm.api_key,
+        timeout_s=llm.timeout_s,
+        context_tokens=llm.context_tokens,
+        prices=Prices(llm.prompt_price, llm.reply_price),
         redactor=redactor,
     )
+
+
+def store_of(graph: str, settings: Settings) -> Path | None:
+    """Return the folder of the store that a graph's name stands for; None where it stands for something else."""
+    from kg_adapters.local.cache import open_sample
+    from kg_adapters.local.store import is_store
+
+    if graph in SAMPLES:
+        return open_sample(settings.cache_folder, graph).folder
+    path = path_of(graph)
+    return path if path is not None and is_store(path) else None

@@ -28,6 +28,7 @@ from kg_adapters.open_options import OnEmbedding, ReadingLimits, setting
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import BlankNode, Node
 from kg_boundary.shown import counted, in_quotes, visible_line
+from kg_server.commands.graphs import store_of
 from kg_server.commands.invocation import LanguagesOption, invocation
 from kg_server.commands.output import contents, say, shown_progress
 from kg_server.embedders import embedder_of
@@ -273,22 +274,12 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
     ] = False,
 ) -> None:
     """Import files into a store that opens at once; an interrupted import leaves the old store as it was."""
-    settings = (
-        invocation(context)
-        .load(
-            {
-                "languages": languages,
-                "relations.labels": _several(label),
-                "relations.aliases": _several(alias),
-                "relations.descriptions": _several(description),
-                "relations.types": _several(type_),
-                "relations.label_keys": _several(label_key),
-                "prefixes": _several(prefix),
-            }
-        )
-        .settings
-    )
-    store = _store_of(files, settings) if embed and to is None and not (update or watch) else None
+    several = {"label": label, "alias": alias, "description": description, "type": type_}
+    several |= {"label_key": label_key, "prefix": prefix}
+    given = {name: texts or None for name, texts in several.items()}
+    settings = invocation(context).load(languages=languages, **given).settings
+    only_vectors = embed and to is None and not (update or watch) and len(files) == 1
+    store = store_of(str(files[0]), settings) if only_vectors else None
     if store is not None:
         _compute_vectors(store, settings)
         say(f"{files[0]}: the vectors are complete.")
@@ -389,10 +380,6 @@ def _print_end(to: Path, settings: Settings) -> None:
     say(f"Serve it: {shlex.join(['kg-sextant', 'serve', graph])}")
 
 
-def _several(texts: list[str] | None) -> tuple[str, ...] | None:
-    return tuple(texts) if texts else None
-
-
 def _print_report(report: "ImportReport") -> None:
     say(f"{report.folder}: {contents(report.counts)}.")
     for note in report.notes:
@@ -413,21 +400,7 @@ def _print_naming(naming: "NamingReport") -> None:
         say(f"  {counted(likely.entities, 'has', 'have')} a text such as {example}; to take it as the name: {flag}")
 
 
-def _store_of(files: Sequence[Path], settings: Settings) -> Path | None:
-    """Return the store that is meant where no store is to be built."""
-    from kg_adapters.local.cache import open_sample
-    from kg_adapters.local.store import is_store
-    from kg_adapters.registry import SAMPLES
-
-    if len(files) != 1:
-        return None
-    if str(files[0]) in SAMPLES:
-        return open_sample(settings.cache_folder, str(files[0])).folder
-    return files[0] if is_store(files[0]) else None
-
-
 def _compute_vectors(store: Path, settings: Settings) -> None:
-
     again = shlex.join(["kg-sextant", "import", str(store), "--embed"])
     with shown_progress() as progress:
         try:

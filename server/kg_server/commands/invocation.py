@@ -25,19 +25,45 @@ from kg_server.settings import APP, FIELDS, variable
 if TYPE_CHECKING:
     from kg_server.commands.loading import LoadedSettings
 
-# Options and arguments that several commands share.
-_GRAPH: Final = "`sample`, RDF files, a store, or an endpoint's URL."
+# Options and arguments that several commands take.
+_GRAPH: Final = "`sample`, RDF files, a store, an endpoint's URL, or `wikidata`."
 GraphArgument: TypeAlias = Annotated[str | None, typer.Argument(help=_GRAPH)]
 GraphOption: TypeAlias = Annotated[str | None, typer.Option(help=_GRAPH)]
 ModelOption: TypeAlias = Annotated[str | None, typer.Option(help="The language model.")]
 BaseUrlOption: TypeAlias = Annotated[
     str | None, typer.Option(help="The URL of its service: any OpenAI-compatible one.")
 ]
+ReflectorOption: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="MODEL", help="Another model, to reflect where the method does.")
+]
+ParametersOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method, as hops=2; may be repeated."),
+]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the answer as JSON, and nothing else.")]
 LanguagesOption: TypeAlias = Annotated[
     str | None, typer.Option(help="Languages of labels, the preferred first: en,mul.")
 ]
 CacheFolderOption: TypeAlias = Annotated[Path | None, typer.Option(help="Where imported files are kept.")]
+
+OPTIONS: Final[Mapping[str, str]] = {
+    "model": "llm.model",
+    "base_url": "llm.base_url",
+    "judge": "llm.judge",
+    "reflector": "llm.reflector",
+    "host": "http.host",
+    "port": "http.port",
+    "label": "relations.labels",
+    "alias": "relations.aliases",
+    "description": "relations.descriptions",
+    "type": "relations.types",
+    "label_key": "relations.label_keys",
+    "prefix": "prefixes",
+}
+"""The setting that an option sets, where its name differs from that of the option."""
+
+COMPLETING: Final = "_KG_SEXTANT_COMPLETE"
+"""The variable by which a shell asks for completion, with its name."""
 
 SECRET_VARIABLES: Final = frozenset(
     {
@@ -105,14 +131,15 @@ class Invocation:
         """The settings file that is read, or None."""
         return self.config or default_config_file()
 
-    def load(self, flags: Mapping[str, object]) -> "LoadedSettings":
-        """Return the settings with flags, by the names of their settings, on top, and begin to log as they say.
+    def load(self, **options: object) -> "LoadedSettings":
+        """Return the settings with these options of the command line on top, and begin to log as they say.
 
         Raises:
             InvalidRequest: A setting is unknown or has a wrong value.
         """
         from kg_server.commands.loading import load_settings
 
+        flags = {OPTIONS.get(name, name): value for name, value in options.items()}
         loaded = with_folders_that_can_be_written(load_settings(flags, self.environ, self.settings_file))
         redactor = loaded.settings.redactor
         self.secrecy.redactor = redactor.also(self.secrecy.redactor.secrets, self.secrecy.redactor.users)

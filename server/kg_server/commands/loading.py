@@ -18,6 +18,7 @@ from pydantic_settings import (
 from kg_adapters.errors import InvalidRequest
 from kg_boundary.regular_files import read_toml
 from kg_boundary.shown import in_plain_words, shown_within
+from kg_server.commands.invocation import OPTIONS
 from kg_server.commands.output import warn
 from kg_server.settings import ENVIRONMENT_PREFIX, FIELDS, Settings, variable
 
@@ -35,21 +36,8 @@ _ENVIRONMENT: Final = "the environment"
 _MAX_NAME: Final = 80
 _TABLE: Final = TypeAdapter(dict[str, object])
 
-_FLAGS: Final = {
-    "graph": "the graph",
-    "http.host": "--http",
-    "http.port": "--http",
-    "llm.model": "--model",
-    "llm.base_url": "--base-url",
-    "llm.judge": "--judge",
-    "llm.reflector": "--reflector",
-    "relations.labels": "--label",
-    "relations.aliases": "--alias",
-    "relations.descriptions": "--description",
-    "relations.types": "--type",
-    "relations.label_keys": "--label-key",
-    "prefixes": "--prefix",
-}
+_FLAGS = {setting: f"--{option.replace('_', '-')}" for option, setting in OPTIONS.items()}
+_FLAGS |= {"graph": "the graph", "http.host": "--http", "http.port": "--http"}
 """The flag of a setting, where it differs from the name of the setting."""
 
 _OLD_SECTIONS: Final = {"import": "imports"}

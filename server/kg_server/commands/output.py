@@ -17,6 +17,7 @@ from kg_boundary.addresses import masked
 from kg_boundary.shown import counted, visible_lines
 
 if TYPE_CHECKING:
+    from mcp.types import CallToolResult
     from rich.console import Console
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
@@ -71,6 +72,11 @@ def contents(counts: "Counts") -> str:
     return f"{triples} between {entities} over {relations}, and {literals}"
 
 
+def text_of(result: "CallToolResult") -> str:
+    """Return the text of a tool's answer."""
+    return "\n".join(block.text for block in result.content if block.type == "text")
+
+
 def warn(text: str) -> None:
     """Print lines on standard error, escaped as in `say`."""
     print(visible_lines(text), file=sys.stderr, flush=True)
@@ -96,7 +102,7 @@ EXIT_CODES: Final[Mapping[int, str]] = {
     ExitCode.OK: "success",
     ExitCode.REFUSED: "the request failed or was refused",
     ExitCode.WRONG_USAGE: "wrong usage or settings",
-    ExitCode.BUG: "a bug in this program",
+    ExitCode.BUG: "a bug in KG Sextant",
     ExitCode.NO_MODEL: "`ask` without a model: facts, but no answer",
     ExitCode.NOT_IN_GRAPH: "`ask`: the graph does not hold the answer",
     ExitCode.UNKNOWN_ENTITY: "`ask`: no entity matches a name in the question",
@@ -208,26 +214,21 @@ class OnEither(Protocol):
 
 
 @contextmanager
-def shown_progress() -> Generator[OnEither]:
-    """Show progress on standard error: a bar on a terminal, a line for each stage elsewhere.
+def shown_progress(console: "Console | None" = None) -> Generator[OnEither]:
+    """Show progress on standard error: a bar that is removed at the end on a terminal, a line for each stage elsewhere.
 
     Nothing appears until there is something to report.
+
+    Args:
+        console: A terminal in place of standard error.
     """
-    if not sys.stderr.isatty():
+    if console is None and not sys.stderr.isatty():
         yield PlainProgress()
         return
     from rich.console import Console
-
-    with drawn_bar(Console(stderr=True)) as progress:
-        yield progress
-
-
-@contextmanager
-def drawn_bar(console: "Console") -> Generator[OnEither]:
-    """Draw a bar that is removed at the end."""
     from rich.progress import Progress as RichProgress
 
-    bars = RichProgress(console=console, transient=True)
+    bars = RichProgress(console=console or Console(stderr=True), transient=True)
     try:
         yield BarProgress(bars)
     finally:
@@ -294,18 +295,12 @@ class BarProgress:
     def __call__(self, progress: Step) -> None:
         """Record a step."""
         if self._task is None or _stage(progress) != self._stage:
-            self._begin(progress)
-        else:
-            self._bars.update(self._task, description=_words(progress), completed=progress.done)
-
-    def _begin(self, progress: Step) -> None:
-        if self._task is not None:
-            self._bars.remove_task(self._task)
-        measured = progress.stage not in NOT_MEASURED
-        self._task = self._bars.add_task(_words(progress), total=progress.total if measured else None)
-        self._stage = _stage(progress)
-        self._bars.start()
-        self._bars.refresh()
+            self._stage = _stage(progress)
+            if self._task is not None:
+                self._bars.remove_task(self._task)
+            self._task = self._bars.add_task("", total=None if progress.stage in NOT_MEASURED else progress.total)
+            self._bars.start()
+        self._bars.update(self._task, description=_words(progress), completed=progress.done, refresh=True)
 
 
 def _stage(progress: Step) -> str:

@@ -1,15 +1,14 @@
 """Show a run as JSON, in plain lines, or live on a terminal."""
 
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from kg_boundary.shown import json_text, visible_line
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console
 
     from kg_agents.evidence.answers import AgentAnswer, RunStep
     from kg_agents.evidence.values import Triple
@@ -208,54 +207,40 @@ class LiveView(PlainView):
 
     Args:
         console: A terminal.
-        clock: Seconds, from any beginning.
     """
 
-    def __init__(self, console: "Console", clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, console: "Console") -> None:
         super().__init__(console)
-        from rich.live import Live
-        from rich.spinner import Spinner
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-        self._clock = clock
-        self._began = clock()
+        columns = (SpinnerColumn(), TextColumn("{task.description}", style="cyan", markup=False), TimeElapsedColumn())
+        self._drawn = Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
+        self._task = self._drawn.add_task("")
         self._doing = ""
         self._tokens = 0
         self._steps = 0
-        self._spinner = Spinner("dots")
-        self._live = Live(
-            console=console,
-            get_renderable=self._status,
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
-            refresh_per_second=10,
-        )
 
     def __exit__(self, *_: object) -> None:
         """Remove the drawing."""
-        self._live.stop()
+        self._drawn.stop()
 
     def begin(self, what: str) -> None:
         """See `RunView`."""
         self._doing = DOING.get(what) or f"Waiting for {visible_line(what)}"
         # Before the first call the graph may be imported, which draws a bar of its own.
-        if not self._live.is_started:
-            self._live.start()
-        self._live.refresh()
+        self._drawn.start()
+        self._draw()
 
     def used(self, usage: "Usage") -> None:
         """See `RunView`."""
         self._tokens += usage.tokens
-        self._live.refresh()
+        self._draw()
 
     def step(self, step: "RunStep") -> None:
         """See `RunView`."""
         self._steps += 1
         super().step(step)
 
-    def _status(self) -> "RenderableType":
-        seconds = self._clock() - self._began
-        self._spinner.update(
-            text=f"{self._doing} … ({steps_of(self._steps)}, {self._tokens:,} tokens, {seconds:.0f} s)", style="cyan"
-        )
-        return self._spinner
+    def _draw(self) -> None:
+        text = f"{self._doing} … ({steps_of(self._steps)}, {self._tokens:,} tokens)"
+        self._drawn.update(self._task, description=text, refresh=True)

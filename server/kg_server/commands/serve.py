@@ -8,29 +8,24 @@ import socket
 import sys
 import threading
 import time
-from collections import deque
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager, suppress
 from io import TextIOBase, UnsupportedOperation
+from queue import Full, Queue
 from tempfile import TemporaryFile
-from threading import Condition, Thread
-from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
+from typing import TYPE_CHECKING, Annotated, Final, get_args
 
 import anyio
+import anyio.lowlevel
 import typer
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-from mcp.shared.exceptions import MCPError
-from mcp.types import INTERNAL_ERROR, CallToolResult, TextContent
 
-from kg_adapters.errors import InvalidRequest, KGError
-from kg_adapters.local.reloading import PendingAdapter
+from kg_adapters.errors import InvalidRequest
+from kg_server.commands.graphs import learning, opened, opened_or_pending
 from kg_server.commands.invocation import CacheFolderOption, GraphArgument, LanguagesOption, invocation
 from kg_server.commands.output import collect_in_small_steps, uncollected, warn
 from kg_server.settings import LogLevel, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from starlette.types import ASGIApp
 
     from kg_adapters.profile import GraphProfile
@@ -103,46 +98,8 @@ def _report(text: str) -> None:
     sys.stderr.flush()
 
 
-CALL_TOOL: Final = "tools/call"
-READ_RESOURCE: Final = "resources/read"
-
-
-class Waiting:
-    """Middleware that lets calls wait until the graph is open, while handshakes and lists are answered at once.
-
-    Args:
-        graph: What is being opened.
-        timeout_s: How many seconds a call waits before it is refused.
-    """
-
-    def __init__(self, graph: PendingAdapter, timeout_s: float) -> None:
-        self._graph = graph
-        self._timeout_s = timeout_s
-
-    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Pass a message on, or answer with the reason why the graph is not open.
-
-        Raises:
-            MCPError: A resource was asked for, and the graph is not open.
-        """
-        if ctx.method in {CALL_TOOL, READ_RESOURCE}:
-            with anyio.move_on_after(self._timeout_s):
-                await self._graph.settled()
-            try:
-                self._graph.opened()
-            except KGError as error:
-                return _refusal(ctx.method, error)
-        return await call_next(ctx)
-
-
-def _refusal(method: str, error: KGError) -> CallToolResult:
-    if method == READ_RESOURCE:
-        raise MCPError(code=INTERNAL_ERROR, message=str(error)) from error
-    return CallToolResult(content=[TextContent(type="text", text=str(error))], is_error=True)
-
-
-MAX_HELD: Final = 1_000_000
-"""The most characters that are queued; further texts are dropped and counted."""
+MAX_HELD: Final = 2_000
+"""The most texts that are queued; further ones are dropped and counted."""
 FAREWELL_S: Final = 1.0
 """How many seconds a process that ends waits until its last lines are read."""
 
@@ -159,23 +116,17 @@ class UnblockedStream(TextIOBase):
         super().__init__()
         self._descriptor = descriptor
         self._encoding = encoding
-        self._texts: deque[str] = deque()
-        self._held = 0
+        self._texts: Queue[str | None] = Queue(MAX_HELD)
         self._dropped = 0
-        self._ending = False
-        self._changed = Condition()
-        self._thread = Thread(target=self._write_all, name="standard-error", daemon=True)
+        self._thread = threading.Thread(target=self._write_all, name="standard-error", daemon=True)
         self._thread.start()
 
     def write(self, text: str, /) -> int:
-        """Queue a text, or drop it if too much is queued already."""
-        with self._changed:
-            if self._held + len(text) > MAX_HELD:
-                self._dropped += 1
-            elif text:
-                self._texts.append(text)
-                self._held += len(text)
-                self._changed.notify()
+        """Queue a text, or drop it if too many are queued already."""
+        try:
+            self._texts.put_nowait(text)
+        except Full:
+            self._dropped += 1
         return len(text)
 
     def writable(self) -> bool:
@@ -192,36 +143,28 @@ class UnblockedStream(TextIOBase):
 
     def end(self) -> bool:
         """Write the rest, and return whether it was read in time; nothing is written afterwards."""
-        with self._changed:
-            self._ending = True
-            self._changed.notify()
+        with suppress(Full):
+            self._texts.put(None, timeout=FAREWELL_S)
         self._thread.join(FAREWELL_S)
         return not self._thread.is_alive()
 
     def _write_all(self) -> None:
-        while text := self._next():
-            rest = text.encode(self._encoding, "backslashreplace")
-            try:
-                while rest:
-                    rest = rest[os.write(self._descriptor, rest) :]
-            except OSError:
-                continue  # Its reader has gone, and the server has not.
-            finally:
-                with self._changed:
-                    self._held -= len(text)
+        for text in iter(self._texts.get, None):
+            self._write(text)
+            if self._texts.empty():
+                self._report_dropped()
+        self._report_dropped()
 
-    def _next(self) -> str:
-        """Wait for a text; an empty one means the end."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._texts or self._dropped or self._ending)
-            if self._texts:
-                return self._texts.popleft()
-            if not self._dropped:
-                return ""
-            notice = f"{self._dropped:,} parts of the log were dropped here, because nothing read it.\n"
-            self._dropped = 0
-            self._held += len(notice)
-            return notice
+    def _report_dropped(self) -> None:
+        if self._dropped:
+            dropped, self._dropped = self._dropped, 0
+            self._write(f"{dropped:,} parts of the log were dropped here, because nothing read it.\n")
+
+    def _write(self, text: str) -> None:
+        rest = text.encode(self._encoding, "backslashreplace")
+        with suppress(OSError):  # Its reader has gone, and the server has not.
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
 
 
 @contextmanager
@@ -263,40 +206,35 @@ def serve(
     host, port = (None, None) if http is None else parse_address(http)
     with unblocked_standard_error():
         loaded = invocation(context).load(
-            {
-                "graph": graph,
-                "languages": languages,
-                "max_tokens": max_tokens,
-                "timeout_s": timeout_s,
-                "cache_folder": cache_folder,
-                "log_level": log_level,
-                "http.host": host,
-                "http.port": port,
-            }
+            graph=graph,
+            languages=languages,
+            max_tokens=max_tokens,
+            timeout_s=timeout_s,
+            cache_folder=cache_folder,
+            log_level=log_level,
+            host=host,
+            port=port,
         )
         if http is None:
             # A thread that waits for standard input cannot be stopped, so Ctrl-C has to end the process by itself.
             signal.signal(signal.SIGINT, signal.getsignal(signal.SIGTERM))
-        import anyio
-
         anyio.run(_serve_watched, _serve_stdio if http is None else _serve_http, loaded.settings)
 
 
-async def _serve_watched(serving: "Callable[[Settings], Awaitable[None]]", settings: Settings) -> None:
-
+async def _serve_watched(serving: Callable[[Settings], Awaitable[None]], settings: Settings) -> None:
     with watched(settings.watchdog_s):
         await serving(settings)
 
 
 async def _serve_stdio(settings: Settings) -> None:
     with uncollected() as begin:
-        from kg_server.commands.graphs import learning, opened_or_pending
+        from kg_server.app import build_server
         from kg_server.serving.stdio import StdioLimits
 
         # A host waits for the handshake, and gives up where that takes as long as an import.
         async with opened_or_pending(settings) as graph, learning(graph):
             limits = StdioLimits(message_bytes=settings.message_max_mb * MEGABYTE)
-            server = server_of(graph, settings, await known_profile(graph))
+            server = build_server(graph, settings, await known_profile(graph))
             begin()
             await server.run_stdio_async(limits, _end_soon)
 
@@ -315,20 +253,8 @@ async def known_profile(graph: "KGAdapter") -> "GraphProfile | None":
     return None if graph.remote or isinstance(graph, PendingAdapter) else await graph.profile()
 
 
-def server_of(graph: "KGAdapter", settings: Settings, profile: "GraphProfile | None" = None) -> "SextantServer":
-    """Return the server of a graph that may not be open yet, and of which a profile may be known."""
-    from kg_adapters.local.reloading import PendingAdapter
-    from kg_server.app import build_server
-
-    server = build_server(graph, settings, profile)
-    if isinstance(graph, PendingAdapter):
-        server.middleware.append(Waiting(graph, settings.timeout_s))
-    return server
-
-
 async def _serve_http(settings: Settings) -> None:
     from kg_server.app import build_server
-    from kg_server.commands.graphs import learning, opened
 
     collect_in_small_steps()
     listener = _listen(settings.http.host, settings.http.port)
@@ -338,7 +264,6 @@ async def _serve_http(settings: Settings) -> None:
 
 
 async def _listen_to_http(server: "SextantServer", listener: socket.socket, settings: Settings) -> None:
-    import anyio.lowlevel
     import uvicorn
 
     # uvicorn's own logging would write its access log to standard output.

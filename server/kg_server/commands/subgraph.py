@@ -53,7 +53,7 @@ def subgraph(
     restart: Annotated[bool, typer.Option("--restart", help="Discard an unfinished run and start over.")] = False,
 ) -> None:
     """Extract what lies around entities into a store; if it is interrupted, run it again to resume."""
-    settings = invocation(context).load({"graph": graph}).settings
+    settings = invocation(context).load(graph=graph).settings
     from kg_adapters.extraction.extract import Order
     from kg_adapters.extraction.journal import Bounds, Journal, Request
     from kg_adapters.extraction.seeds import FIELDS, read_entities

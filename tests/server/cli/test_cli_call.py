@@ -8,9 +8,8 @@ import pytest
 
 from cli_runs import CommandLine, write_graph
 from kg_adapters.errors import InvalidRequest
-from kg_server.commands.call import parse_arguments, split_arguments
 from kg_server.commands.output import EXIT_CODES, ExitCode
-from kg_server.commands.shell import EXAMPLES
+from kg_server.commands.tools import EXAMPLES, parse_arguments, split_arguments
 from pages import ROOT
 
 SCHEMA: dict[str, object] = {

@@ -23,7 +23,7 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.store import open_store
 from kg_adapters.open_options import Progress
 from kg_server.commands.import_ import Change, Watch
-from kg_server.commands.output import PlainProgress, drawn_bar, shown_progress
+from kg_server.commands.output import PlainProgress, shown_progress
 from loopback_service import Reply
 
 
@@ -102,7 +102,7 @@ def test_a_stage_is_printed_once(cli: CommandLine) -> None:
 
 def test_on_a_terminal_a_bar_moves_and_disappears() -> None:
     screen = StringIO()
-    with drawn_bar(Console(file=screen, force_terminal=True, width=80)) as progress:
+    with shown_progress(Console(file=screen, force_terminal=True, width=80)) as progress:
         progress(Progress("reading", 3, 9, 1_000))
         progress(Progress("indexing", 9, 9, 2_000))
     assert "Reading, 1,000 statements" in screen.getvalue()
@@ -111,7 +111,7 @@ def test_on_a_terminal_a_bar_moves_and_disappears() -> None:
 
 def test_a_bar_without_anything_to_report_draws_nothing() -> None:
     screen = StringIO()
-    with drawn_bar(Console(file=screen, force_terminal=True, width=80)):
+    with shown_progress(Console(file=screen, force_terminal=True, width=80)):
         pass
     assert screen.getvalue() == ""
 
@@ -273,9 +273,7 @@ async def find_tokyo(store: Path) -> None:
     await graph.aclose()
 
 
-def test_a_store_that_is_there_gets_its_vectors_from_a_service_and_the_cost_is_told(
-    cli: CommandLine, tmp_path: Path
-) -> None:
+def test_a_store_that_is_there_gets_its_vectors_from_a_service(cli: CommandLine, tmp_path: Path) -> None:
     store = str(tmp_path / "store")
     cli.run("import", str(write_graph(tmp_path)), "--to", store)
     with serving(in_three_dimensions) as service:
@@ -283,12 +281,11 @@ def test_a_store_that_is_there_gets_its_vectors_from_a_service_and_the_cost_is_t
             "KG_SEXTANT_EMBEDDING__EMBEDDER": "openai",
             "KG_SEXTANT_EMBEDDING__DIMENSIONS": "3",
             "KG_SEXTANT_EMBEDDING__BASE_URL": service.url,
-            "KG_SEXTANT_EMBEDDING_PRICE": "1000",
         }
         run = cli.run("import", store, "--embed", **environ)
     assert (run.code, run.out.splitlines()) == (
         0,
-        ["7 texts, 15 tokens, cost 0.0150.", f"{store}: the vectors are complete."],
+        ["7 texts, 15 tokens.", f"{store}: the vectors are complete."],
     )
 
 

@@ -17,7 +17,7 @@ from rich.console import Console
 from cli_runs import COMMAND, CommandLine, write_graph
 from extractions import content_of
 from kg_adapters.open_options import ExtractionProgress
-from kg_server.commands.output import drawn_bar
+from kg_server.commands.output import shown_progress
 from story_graphs import NOVELS, write_story
 
 
@@ -225,7 +225,7 @@ def test_what_cannot_be_is_refused_before_anything_is_asked(cli: CommandLine, tm
 
 def test_a_bar_begins_again_with_every_hop() -> None:
     screen = StringIO()
-    with drawn_bar(Console(file=screen, force_terminal=True, width=80)) as progress:
+    with shown_progress(Console(file=screen, force_terminal=True, width=80)) as progress:
         progress(ExtractionProgress("walking", 1, 0, 10, 0))
         progress(ExtractionProgress("walking", 1, 5, 10, 1_000))
         progress(ExtractionProgress("walking", 2, 0, 20, 2_000))

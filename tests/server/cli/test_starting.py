@@ -22,7 +22,6 @@ from kg_adapters.testing.neighbors import DegreeContract, NeighborContract, Pagi
 from kg_server.app import build_server
 from kg_server.commands.graphs import opened, opened_or_pending
 from kg_server.commands.output import ImportStopped, StoppableProgress, uncollected
-from kg_server.commands.serve import server_of
 from kg_server.settings import Settings
 from small_graphs import store_of
 
@@ -183,7 +182,7 @@ async def pending(settings: Settings) -> AsyncGenerator[Client]:
     """A client of a server whose graph opens behind its back."""
     async with opened_or_pending(settings, patience_s=0) as graph:
         assert isinstance(graph, PendingAdapter)
-        async with Client(server_of(graph, settings)) as client:
+        async with Client(build_server(graph, settings)) as client:
             yield client
 
 
@@ -224,7 +223,7 @@ async def test_a_graph_that_opens_at_once_needs_no_stand_in(settings: Settings) 
 async def test_handshake_and_lists_do_not_wait_but_calls_do_and_say_how_far_it_is(tmp_path: Path) -> None:
     graph = PendingAdapter(tmp_path / "big.nt.gz")
     graph.note(Progress("reading", 430, 1_000, 1_200_000))
-    async with Client(server_of(graph, Settings(timeout_s=0.01))) as client:
+    async with Client(build_server(graph, Settings(timeout_s=0.01))) as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == list(CALLS)
         reply = reply_of(await client.call_tool("Retrieve", CALLS["Retrieve"]))
         expected = "The graph 'big' is still being imported, 43% of its files read. Call again in a while."
@@ -237,7 +236,7 @@ async def test_handshake_and_lists_do_not_wait_but_calls_do_and_say_how_far_it_i
 async def test_a_call_that_waits_is_answered_as_soon_as_the_graph_is_open(tmp_path: Path, mode: str) -> None:
     graph, summaries = PendingAdapter(tmp_path), list[str]()
     async with (
-        Client(server_of(graph, Settings(timeout_s=60)), mode=mode) as client,
+        Client(build_server(graph, Settings(timeout_s=60)), mode=mode) as client,
         anyio.create_task_group() as tasks,
     ):
 
@@ -255,7 +254,7 @@ async def test_a_call_that_waits_is_answered_as_soon_as_the_graph_is_open(tmp_pa
 async def test_a_graph_that_cannot_be_opened_in_the_end_says_so_to_every_call_and_in_the_log(
     broken: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async with opened_or_pending(broken, patience_s=0) as graph, Client(server_of(graph, broken)) as client:
+    async with opened_or_pending(broken, patience_s=0) as graph, Client(build_server(graph, broken)) as client:
         reply = reply_of(await client.call_tool("Schema", {}))
     assert reply.is_error
     assert reply.text.startswith("japan.ttl, line 1, column 1: ")
