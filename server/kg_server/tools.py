@@ -93,9 +93,9 @@ class Tools:
         top_percent: Annotated[float, Field(gt=0, le=100)] = 10,
         max_tokens: Tokens = None,
     ) -> Annotated[CallToolResult, ObserveResult]:
-        """Look ahead: what lies up to `hops` away from entities, by relation, most like the question first.
+        """Look ahead: show the relations up to `hops` away from entities, those most like the question first.
 
-        Every relation of the entities is named. Each hop keeps `top_n` triples and goes on from the best `top_percent`.
+        Every relation of the entities is named. Each hop keeps `top_n` triples and follows the best `top_percent`.
         """
         await load("kg_server.observation.answer")
         from kg_server.observation.answer import observation
@@ -134,9 +134,9 @@ class Tools:
         limit: Annotated[int, Field(ge=1, le=50)] = 5,
         type: ClassId | None = None,
     ) -> Annotated[CallToolResult, CandidatesResult]:
-        """Say what a text names, or each of a list: `match` is exact, close (misspelt), loose (not the same) or none.
+        """Find the entities that a text, or each of a list, names or describes.
 
-        A text may also describe what it means. `type` keeps only instances of a class.
+        `match` is exact, close (misspelled), loose (similar only) or none. `type` keeps only instances of a class.
         """
         await load("kg_server.naming.retrieval")
         from kg_server.naming.retrieval import retrieval

@@ -33,7 +33,7 @@ QUESTION: Final = "What is known of it, in all its detail?"
 _DATA: Final = re.compile(r"<data>\n(.*?)\n</data>", re.DOTALL)
 _VALUES: Final = re.compile(r"\b\d{4}-\d\d-\d\d\b|(?<![\w.])\d{1,3}(?:,\d{3})+(?:\.\d+)?\b|(?<![\w.])\d+\.\d+\b")
 _NO_FACTS: Final = re.compile(
-    r"\"[^\"\n]*\"@\w+|^\[\d+\] [^\n]*\b(?:facts looked at|neighbouring facts)\b[^\n]*|Hubs left out: [^\n]*"
+    r"\"[^\"\n]*\"@\w+|^\[\d+\] [^\n]*\b(?:facts examined|neighbouring facts)\b[^\n]*|Hubs left out: [^\n]*"
     r"|\bOf [\d,]+ .+? have one[^\n]*",
     re.MULTILINE,
 )

@@ -85,7 +85,7 @@ async def test_what_no_instance_of_a_class_has_is_a_kind_of_thing_that_the_graph
 
 async def test_a_class_with_few_instances_is_judged_by_the_wider_one(opened: Callable[[str], KGAdapter]) -> None:
     reply = await call(opened(FILMS), "Degree", entity="e:short", relation="prize")
-    assert reply.summary.endswith("Of 21 films 3 have one, so that says little.")
+    assert reply.summary.endswith("Of 21 films 3 have one, so its absence proves nothing.")
 
 
 async def test_an_edge_asked_for_as_a_value_and_a_value_asked_for_as_an_edge_are_shown_the_way(

@@ -39,7 +39,7 @@ async def test_of_an_employer_that_is_not_stated_coverage_says_how_little_that_m
     poets: LocalAdapter, tool: str, arguments: dict[str, object]
 ) -> None:
     reply = await call(poets, tool, **arguments)
-    assert "f 32 humans 1 has one, so that says little" in reply.text
+    assert "f 32 humans 1 has one, so its absence proves nothing" in reply.text
     assert reply.data["knowledge"] == "unknown"
 
 
@@ -48,11 +48,11 @@ async def test_of_an_employer_that_is_not_stated_coverage_says_how_little_that_m
     [
         (
             "Who employed Albert Einstein?",
-            " Albert Einstein has no employer here; of 32 humans 1 has one, so that says little.",
+            " Albert Einstein has no employer here; of 32 humans 1 has one, so its absence proves nothing.",
         ),
         (
             "What is the date of death of Albert Einstein?",
-            " Albert Einstein has no date of death here; of 32 humans 1 has one, so that says little.",
+            " Albert Einstein has no date of death here; of 32 humans 1 has one, so its absence proves nothing.",
         ),
         ("What was his occupation?", ""),
         ("Who employed Allen Ginsberg?", ""),
@@ -67,7 +67,7 @@ async def test_observe_says_what_is_asked_for_and_missing(poets: LocalAdapter, q
 
 async def test_coverage_of_the_shipped_sample_is_quoted(sample: LocalAdapter) -> None:
     reply = await call(sample, "GetNeighbor", entity="John Lennon", relation="employer")
-    assert "of 4,175 humans 267 have one, so that says little" in reply.summary
+    assert "of 4,175 humans 267 have one, so its absence proves nothing" in reply.summary
     assert (reply.data["status"], reply.data["knowledge"]) == ("empty", "unknown")
 
 

@@ -30,7 +30,7 @@ async def refusal(graph: KGAdapter, **arguments: object) -> str:
 async def test_the_relations_most_like_the_question_come_first_in_their_real_direction(tokyo: LocalAdapter) -> None:
     reply = await observe(tokyo, question="What is the capital of Tokyo?", entities=["Q1490"], hops=1)
     summary = (
-        "6 relations within 1 hop of Tokyo (Q1490), of 6 facts looked at; the most like the question first, by "
+        "6 relations within 1 hop of Tokyo (Q1490), from 6 facts examined; those most like the question first, by "
         "meaning, as in the ODA paper."
     )
     assert reply.text == (
@@ -72,7 +72,7 @@ async def test_several_entities_in_any_spelling_are_observed_together(tokyo: Loc
     reply = await observe(
         tokyo, question="capital", entities=["Q1490", "wd:Q17", " <http://www.wikidata.org/entity/Q17> "]
     )
-    assert "within 3 hops of Tokyo (Q1490), Japan (Q17), of" in reply.summary
+    assert "within 3 hops of Tokyo (Q1490), Japan (Q17), from" in reply.summary
     groups = rows(reply.data["groups"])
     assert len({tuple(row[:3]) for row in groups}) == len(reply.lines) == len(groups)
     # Seen from Japan it is the same fact as from Tokyo.

@@ -123,8 +123,8 @@ async def test_what_several_lack_is_said_of_each_and_not_where_one_has_it(elsewh
     await elsewhere.learn()
     both = await observed(elsewhere.graph, "Who is the employer of Anna Berg and Otto Lang?", "Q1", "Q2")
     assert whole(both.plain.summary).endswith(
-        " Anna Berg has no employer here; of 51 humans 1 has one, so that says little."
-        " Otto Lang has no employer here; of 51 humans 1 has one, so that says little."
+        " Anna Berg has no employer here; of 51 humans 1 has one, so its absence proves nothing."
+        " Otto Lang has no employer here; of 51 humans 1 has one, so its absence proves nothing."
     )
     assert both.data["knowledge"] == "unknown"
     one = await observed(elsewhere.graph, "Who is the employer of Anna Berg and Ida Koch?", "Q1", "Q3")

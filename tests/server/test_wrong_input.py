@@ -57,8 +57,8 @@ async def test_an_entity_without_any_value_is_told_apart_from_an_unknown_one(
     named = await call(graph, "Feature", entity="e:a", feature="e:name")
     assert bare.summary == "e:a is known, but has no values. GetNeighbor shows its triples."
     assert named.summary == (
-        "e:a has no value of e:name here; of 3 entities 1 has one, so that says little. It has no values at all. "
-        "GetNeighbor shows its triples."
+        "e:a has no value of e:name here; of 3 entities 1 has one, so its absence proves nothing. "
+        "It has no values at all. GetNeighbor shows its triples."
     )
 
 

@@ -226,7 +226,7 @@ def absence_among(
         return Absence("unknown", _none_has_one(coverage))
     counted = counted_clause(coverage)
     if coverage.share < NEARLY_ALL:
-        return Absence("unknown", f"{counted}, so that says little")
+        return Absence("unknown", f"{counted}, so its absence proves nothing")
     if known is not None and known.values is not None and not known.targets:
         # A person without a date of birth was born all the same.
         return Absence("unknown", f"{counted}, so its own is missing")

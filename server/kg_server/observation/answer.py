@@ -193,8 +193,8 @@ class _Report:
         if not self.seen.found and not self.seen.stopped:
             return f"{named}: known, but nothing is stated about it."
         return (
-            f"{Count(shown).of('relation')} within {Count(self.reach.hops).of('hop')} of {named}, of "
-            f"{self.seen.edges:,} facts looked at; the most like the question first, by {self.scorer}."
+            f"{Count(shown).of('relation')} within {Count(self.reach.hops).of('hop')} of {named}, from "
+            f"{self.seen.edges:,} facts examined; those most like the question first, by {self.scorer}."
         )
 
     def _left_out(self, shown: int) -> Iterator[str]:
