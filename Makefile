@@ -7,7 +7,7 @@ QUICK := --ignore=tests/engines --ignore=tests/hardening
 # Many tests start programs, which would compile the sources anew each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-eval test coverage engines hardening installed lint format conformance fuzz bench scale bundle docs sample constraints clean
+.PHONY: help demo demo-eval test coverage engines hardening installed lint mypy pyright format conformance fuzz bench scale bundle docs sample constraints clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
@@ -41,7 +41,12 @@ lint: $(STAMPS)/dev ## check formatting, lint and types
 	@echo "Checking format, lint and types …"
 	@$(BIN)/ruff format --quiet --check .
 	@$(BIN)/ruff check --quiet .
+	@$(MAKE) --no-print-directory --jobs=2 mypy pyright
+
+mypy: $(STAMPS)/dev
 	@$(BIN)/mypy --no-error-summary
+
+pyright: $(STAMPS)/dev
 	@$(BIN)/pyright --pythonpath $(BIN)/python
 
 format: $(STAMPS)/dev ## rewrite the code as ruff wants it
