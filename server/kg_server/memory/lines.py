@@ -117,7 +117,7 @@ class _Answer:
             self._feature = features[1]
         elif (
             below == 2
-            and not (self._heads and len(columns) == 2)
+            and not (self._heads and len(columns) <= 2)
             and _NAME_AND_ID.fullmatch(columns[0])
             and not (len(columns) > 1 and _NAME_AND_ID.fullmatch(columns[1]))
         ):
