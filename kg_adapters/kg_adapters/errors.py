@@ -157,7 +157,3 @@ def _unknown(kind: str, asked: str, suggestions: Sequence[str], hint: str) -> st
     if hint:
         parts.append(hint)
     return " ".join(parts)
-
-
-class Damage(ValueError):
-    """A file of a store is not what the import wrote; the message begins with its path inside the store."""

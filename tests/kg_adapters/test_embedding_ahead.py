@@ -10,8 +10,8 @@ import pytest
 
 from embedders import RecordingEmbedder
 from kg_adapters.embedding.protocol import pack, unpack
-from kg_adapters.errors import BackendUnavailable, Damage
-from kg_adapters.index.graph_index import GraphIndex
+from kg_adapters.errors import BackendUnavailable
+from kg_adapters.index.graph_index import Damage, GraphIndex
 from kg_adapters.local.checksums import read_seal, write_seal
 from kg_adapters.local.store import open_store, verify_store
 from kg_adapters.local.vectors import labels

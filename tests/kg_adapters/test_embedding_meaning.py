@@ -11,8 +11,8 @@ import pytest
 
 from embedders import RecordingEmbedder
 from kg_adapters.embedding import MiniLmEmbedder
-from kg_adapters.errors import BackendUnavailable, Damage
-from kg_adapters.index.graph_index import GraphIndex
+from kg_adapters.errors import BackendUnavailable
+from kg_adapters.index.graph_index import Damage, GraphIndex
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.checksums import write_seal
 from kg_adapters.local.vectors.entities import (

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 import numpy as np
 import numpy.typing as npt
 
-from kg_adapters.errors import Damage, InvalidRequest
+from kg_adapters.errors import InvalidRequest
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Feature
 from kg_adapters.terms import BlankNode, Iri, Literal, Node, node_from_key, node_key
@@ -24,6 +24,10 @@ Ints: TypeAlias = npt.NDArray[np.int32]
 Longs: TypeAlias = npt.NDArray[np.int64]
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 _APART: Final = 64
+
+
+class Damage(ValueError):
+    """A file of a store is not what the import wrote; the message begins with its path inside the store."""
 
 
 @dataclass(frozen=True)

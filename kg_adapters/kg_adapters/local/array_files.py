@@ -20,8 +20,7 @@ from typing import Final, TypeAlias, TypeVar, get_type_hints
 import numpy as np
 import numpy.typing as npt
 
-from kg_adapters.errors import Damage
-from kg_adapters.index.graph_index import Bytes, GraphIndex, Ints, Longs
+from kg_adapters.index.graph_index import Bytes, Damage, GraphIndex, Ints, Longs
 from kg_adapters.index.storage import release
 from kg_adapters.local.checksums import SealedFile, require_sealed
 from kg_boundary.regular_files import open_handle, read_regular

@@ -12,7 +12,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from kg_adapters.errors import Damage
+from kg_adapters.index.graph_index import Damage
 from kg_boundary.regular_files import open_handle, open_regular, read_regular
 
 SEAL_FILE: Final = "kg-sextant.json"

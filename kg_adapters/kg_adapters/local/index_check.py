@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from kg_adapters.errors import Damage
 from kg_adapters.index.graph_index import (
     Bytes,
+    Damage,
     EdgeTable,
     FeatureTable,
     GraphIndex,

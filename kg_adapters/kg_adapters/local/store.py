@@ -12,8 +12,8 @@ from typing import Final, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 
-from kg_adapters.errors import Damage, GraphReplaced, InvalidRequest, InvalidSource, StoreDamaged
-from kg_adapters.index.graph_index import GraphIndex
+from kg_adapters.errors import GraphReplaced, InvalidRequest, InvalidSource, StoreDamaged
+from kg_adapters.index.graph_index import Damage, GraphIndex
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.array_files import COPIED_BYTES, ArrayFiles, open_index
 from kg_adapters.local.checksums import (

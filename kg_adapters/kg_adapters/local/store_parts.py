@@ -12,8 +12,7 @@ import anyio
 import anyio.to_thread
 
 from kg_adapters.definition_files import PROFILE_FILE, SCHEMA_FILE, read_profile, read_schema
-from kg_adapters.errors import Damage
-from kg_adapters.index.graph_index import GraphIndex
+from kg_adapters.index.graph_index import Damage, GraphIndex
 from kg_adapters.local.sparql.pool import SparqlLimits, SparqlPool
 from kg_adapters.local.store import OXIGRAPH_FOLDER, VECTORS_FOLDER, LocalStore
 from kg_adapters.models import GraphSchema, SparqlAnswer

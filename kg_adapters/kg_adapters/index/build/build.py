@@ -16,7 +16,7 @@ from typing import Final, overload
 import numpy as np
 
 from kg_adapters.definition_files import write_profile
-from kg_adapters.errors import Damage, InvalidRequest, InvalidSource
+from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.files.json_graphs import GRAPH_JSON_NAMESPACES, NODE_NAMESPACE, RELATION_NAMESPACE
 from kg_adapters.files.reader import ReadFilter, SourceReader, file_number_after
 from kg_adapters.files.recognition import parts_of
@@ -24,7 +24,7 @@ from kg_adapters.files.rows import Row
 from kg_adapters.files.sources import Source, Sources, gather_sources, look
 from kg_adapters.index.build.import_builder import ImportBuilder
 from kg_adapters.index.build.naming import NamingReport, naming_of
-from kg_adapters.index.graph_index import GraphIndex, bare_relations, edges_by_relation, written
+from kg_adapters.index.graph_index import Damage, GraphIndex, bare_relations, edges_by_relation, written
 from kg_adapters.index.profiling import profile_of_index, write_schema
 from kg_adapters.index.storage import IndexStorage
 from kg_adapters.labels import Vocabulary

@@ -9,10 +9,10 @@ from typing import Final, Self
 
 import numpy as np
 
-from kg_adapters.errors import Damage
 from kg_adapters.folding import bare_words, fold
 from kg_adapters.index.graph_index import (
     Bytes,
+    Damage,
     GraphIndex,
     Ints,
     Longs,

@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kg_adapters.embedding.protocol import Embedder, Vectors, products
-from kg_adapters.errors import Damage
-from kg_adapters.index.graph_index import GraphIndex, Ints, Longs
+from kg_adapters.index.graph_index import Damage, GraphIndex, Ints, Longs
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.array_files import ArrayFiles
 from kg_adapters.local.checksums import find_changed, read_seal, write_seal

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kg_adapters.embedding.protocol import Embedder, PackedRows, Vectors, pack, unpack
-from kg_adapters.errors import Damage
-from kg_adapters.index.graph_index import GraphIndex, Ints, Longs, bare_relations, local_name, written
+from kg_adapters.index.graph_index import Damage, GraphIndex, Ints, Longs, bare_relations, local_name, written
 from kg_adapters.local.array_files import ArrayFiles
 from kg_adapters.local.checksums import find_cut, read_seal, write_seal
 from kg_adapters.local.store import VECTORS_FOLDER, damaged
