@@ -11,9 +11,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final, Protocol
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
-from kg_server.settings import ENVIRONMENT_PREFIX, Settings
+from kg_server.settings import FIELDS, Settings, variable
 from pages import ROOT
 
 SCHEMAS: Final = Path(__file__).parent / "data" / "schemas"
@@ -72,13 +72,12 @@ def test_the_entry_for_the_registry_keeps_its_schema_and_speaks_of_this_version(
 
 def test_the_variables_of_the_entry_are_settings_with_their_defaults() -> None:
     (package,) = _Server.model_validate(read(ROOT / "server.json")).packages
-    for variable in package.environmentVariables:
-        field = Settings.model_fields[variable.name.removeprefix(ENVIRONMENT_PREFIX).lower()]
-        default = Settings.model_construct().model_dump(mode="json")[
-            variable.name.removeprefix(ENVIRONMENT_PREFIX).lower()
-        ]
-        assert variable.default == (",".join(default) if default is not None else None)
-        assert variable.isSecret == ("Secret" in str(field.annotation))
+    names = {variable(name): name for name in FIELDS}
+    for entry in package.environmentVariables:
+        name = names[entry.name]
+        default = TypeAdapter(tuple[str, ...] | None).validate_python(Settings.model_construct().value(name))
+        assert entry.default == (None if default is None else ",".join(default))
+        assert entry.isSecret == ("Secret" in str(FIELDS[name].annotation))
 
 
 def test_the_manifest_of_the_bundle_keeps_its_schema_and_speaks_of_this_version() -> None:
