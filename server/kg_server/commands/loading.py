@@ -36,8 +36,12 @@ _ENVIRONMENT: Final = "the environment"
 _MAX_NAME: Final = 80
 _TABLE: Final = TypeAdapter(dict[str, object])
 
-_FLAGS = {setting: f"--{option.replace('_', '-')}" for option, setting in OPTIONS.items()}
-_FLAGS |= {"graph": "the graph", "http.host": "--http", "http.port": "--http"}
+_FLAGS: Final = {
+    **{setting: f"--{option.replace('_', '-')}" for option, setting in OPTIONS.items()},
+    "graph": "the graph",
+    "http.host": "--http",
+    "http.port": "--http",
+}
 """The flag of a setting, where it differs from the name of the setting."""
 
 _OLD_SECTIONS: Final = {"import": "imports"}
