@@ -34,7 +34,7 @@ _DATA: Final = re.compile(r"<data>\n(.*?)\n</data>", re.DOTALL)
 _VALUES: Final = re.compile(r"\b\d{4}-\d\d-\d\d\b|(?<![\w.])\d{1,3}(?:,\d{3})+(?:\.\d+)?\b|(?<![\w.])\d+\.\d+\b")
 _NO_FACTS: Final = re.compile(
     r"\"[^\"\n]*\"@\w+|^\[\d+\] [^\n]*\b(?:facts examined|neighbouring facts)\b[^\n]*|Hubs left out: [^\n]*"
-    r"|\bOf [\d,]+ .+? have one[^\n]*",
+    r"|\b[Oo]f [\d,]+ .+? have one[^\n]*",
     re.MULTILINE,
 )
 """Texts that mention things, and what sums a result up: it counts kinds of facts rather than states any."""

@@ -117,7 +117,7 @@ def test_oda_in_the_manner_of_the_paper_sets_the_papers_score_and_records_it(cli
 
 def test_oda_in_the_manner_of_the_paper_does_not_go_on_without_an_embedder(cli: CommandLine, tmp_path: Path) -> None:
     refused = run_of(cli, tmp_path, *ODA_IN_PAPER, KG_SEXTANT_EMBEDDING__EMBEDDER="lexical")
-    assert (refused.code, "embedding model, and none runs here. Set embedder" in refused.err) == (2, True)
+    assert (refused.code, "embedding model, and none runs here. Set embedding.embedder" in refused.err) == (2, True)
 
 
 def test_a_server_that_scores_otherwise_is_refused_in_the_manner_of_the_paper(cli: CommandLine, tmp_path: Path) -> None:

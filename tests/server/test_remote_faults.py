@@ -67,8 +67,9 @@ FAULTS: Mapping[str, tuple[Script, str]] = {
     ),
     "invalid JSON": (
         answering('{"head"'),
-        "The endpoint {host} sent an answer that cannot be read: it is not a JSON object: Expecting ':' delimiter: "
-        "line 1 column 8 (char 7). Ask again; if it repeats, ask for less, or tell the endpoint's owner.",
+        "The endpoint {host} sent an answer that cannot be read: it is not a JSON object, or ends in the middle of "
+        "one: Expecting ':' delimiter: line 1 column 8 (char 7). Ask again; if it repeats, ask for less, or tell the "
+        "endpoint's owner.",
     ),
 }
 READING: Mapping[str, Mapping[str, object]] = {

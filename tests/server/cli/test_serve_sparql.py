@@ -13,7 +13,7 @@ from mcp.types import CallToolResult, TextContent
 
 from kg_adapters.index.build.build import build_store
 from kg_adapters.local.import_options import ImportOptions
-from kg_adapters.local.sparql.making import SparqlMaking
+from kg_adapters.local.sparql.making import SparqlMaking, make_part
 from kg_adapters.local.store import OXIGRAPH_FOLDER, open_store
 from server_processes import address_of, started
 
@@ -38,9 +38,12 @@ def makers(store: Path) -> list[int]:
 def _makes(process: Path, store: Path) -> bool:
     try:
         words = (process / "cmdline").read_bytes().decode().split("\0")
+        files = [str(each.readlink()) for each in (process / "fd").iterdir()]
     except OSError:  # it has ended meanwhile
         return False
-    return "kg_adapters.local.sparql.maker" in words and str(store) in words
+    return f"{make_part.__module__}:{make_part.__name__}" in words and any(
+        file.startswith(f"{store}/") for file in files
+    )
 
 
 def left_overs(store: Path) -> list[str]:
@@ -88,11 +91,11 @@ async def test_a_server_over_http_makes_it_before_anybody_asks(store: Path) -> N
 
 async def test_a_server_that_is_killed_leaves_no_process_and_nothing_that_stays(store: Path) -> None:
     with started({}, str(store)) as process:
-        await until(lambda: left_overs(store))
+        await until(lambda: makers(store))
         (maker,) = makers(store)
         os.kill(maker, signal.SIGSTOP)
         process.kill()
-        await until(lambda: not makers(store))
+        await until(lambda: not Path("/proc", str(maker)).exists())
     assert not (store / OXIGRAPH_FOLDER).exists()
     making = SparqlMaking(open_store(store))
     await making.ready(900)
