@@ -125,7 +125,7 @@ def whole_lines(reply: Reply, id: str) -> list[str]:
     # An IRI in brackets stands behind its last part.
     subject = f"{labels.get(id, 'local part')} ({id})" if id in labels or id.startswith("<") else id
     for line in body(reply):
-        over, _, far = line.removeprefix("| ").rpartition(" | ") if line.startswith("| ") else line.partition(" | ")
+        over, _, far = ("", "", line[2:]) if line.startswith("  ") else line.partition(" | ")
         relation = over or relation
         lines.append(f"{subject} | {relation} | {far}")
     return lines

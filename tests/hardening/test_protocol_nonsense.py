@@ -234,7 +234,7 @@ def test_a_client_that_does_not_read_the_log_gets_its_answers(tmp_path: Path) ->
     # Each of these is logged with its id; together they are more than a pipe and the server hold.
     logged = json.dumps({"jsonrpc": "2.0", "id": "x" * 900, "result": {}}).encode()
     with spoken_to(tmp_path, "--log-level", "debug") as spoken:
-        for _ in range(1_300):
+        for _ in range(2_600):
             spoken.say(logged)
         spoken.say(CALL)
         assert "has 1 distinct neighbour" in str(spoken.hear())

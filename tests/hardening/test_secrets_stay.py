@@ -250,7 +250,7 @@ def test_every_form_of_a_secret_is_searched_for() -> None:
 def test_no_command_writes_a_secret_anywhere(environ: dict[str, str], tmp_path: Path) -> None:
     with echoing() as host:
         environ["KG_SEXTANT_EMBEDDING__BASE_URL"] = f"http://bob:{URL_PASSWORD}@{host}/forbidden"
-        environ["KG_SEXTANT_WIKIDATA__QUERY_URL"] = f"http://bob:{URL_PASSWORD}@{host}/rows"
+        environ["KG_SEXTANT_WIKIDATA__QUERY_URL"] = f"http://{host}/rows"
         order = json.dumps({"commands": commands(host, tmp_path), "environ": environ})
         before = os.umask(0)
         try:
@@ -286,3 +286,13 @@ def test_no_command_writes_a_secret_anywhere(environ: dict[str, str], tmp_path: 
     assert [str(each) for each in ours if each.stat().st_mode & 0o077] == []
     records = [*(tmp_path / "home" / "data").rglob("*"), *(tmp_path / "home" / "cache").glob("vectors/*")]
     assert [str(each) for each in records if each.stat().st_mode & 0o077] == []
+
+
+def test_a_password_in_the_address_of_wikidata_is_refused_and_not_shown(environ: dict[str, str]) -> None:
+    environ["KG_SEXTANT_WIKIDATA__QUERY_URL"] = f"http://bob:{URL_PASSWORD}@127.0.0.1:1/rows"
+    ran = subprocess.run(
+        [*COMMAND, "serve", "wikidata"], env={**os.environ, **environ}, capture_output=True, check=False, timeout=120
+    )
+    assert ran.returncode == 2
+    assert b"must not hold a user or password" in ran.stderr
+    assert URL_PASSWORD.encode() not in ran.stdout + ran.stderr
