@@ -15,13 +15,13 @@ from remote_graphs import Engine
 # In the process in which other tests are over it.
 pytestmark = [pytest.mark.xdist_group("engines"), pytest.mark.xdist_group("virtuoso")]
 
-PAGE = Path(__file__).parents[2] / "docs" / "all-of-wikidata.md"
-ROW = re.compile(r"^\| `([A-Za-z-]+)`([^|]*)\| (\d+), (\d+) \|", re.MULTILINE)
+PAGE = Path(__file__).parents[2] / "docs" / "endpoints.md"
+ROW = re.compile(r"^\| `([A-Za-z-]+)`([^|]*)\| (\d+) \| (\d+) \|", re.MULTILINE)
 QUESTION = "What is the capital of Japan?"
 OTHER = "What is the capital of France?"
 CALLS: Mapping[str, tuple[Mapping[str, object], Mapping[str, object]]] = {
     "Retrieve": ({"text": "Tokyo"}, {"text": "Paris"}),
-    "Retrieve, a misspelled name": ({"text": "Tokoy"}, {"text": "Pariss"}),
+    "Retrieve, misspelled": ({"text": "Tokoy"}, {"text": "Pariss"}),
     "GetNeighbor": ({"entity": "Q1490"}, {"entity": "Q90"}),
     "GetNeighbor, a hub": ({"entity": "Q30", "direction": "in"}, {"entity": "Q183", "direction": "in"}),
     "Feature": ({"entity": "Q1490"}, {"entity": "Q90"}),
