@@ -140,6 +140,12 @@ def test_old_names_are_accepted_with_one_warning_that_names_the_new_ones(
     assert "KG_SEXTANT_HTTP_MAX_STREAMS (has no effect)" in warning
 
 
+@pytest.mark.parametrize("old", ["KG_SEXTANT_TYPE_RELATIONS", "KG_SEXTANT_RELATIONS_TYPES"])
+def test_the_present_name_of_a_setting_wins_over_an_earlier_one(old: str) -> None:
+    loaded = load_settings({}, {old: "http://e/old", "KG_SEXTANT_RELATIONS__TYPES": "http://e/new"})
+    assert loaded.settings.relations.types == ("http://e/new",)
+
+
 def test_a_secret_is_never_shown(tmp_path: Path) -> None:
     loaded = load_settings({}, {"KG_SEXTANT_EMBEDDING__API_KEY": "sk-secret"})
     assert "sk-secret" not in f"{loaded!r} {loaded.settings.model_dump(mode='json')} {loaded.settings}"

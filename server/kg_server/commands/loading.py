@@ -181,7 +181,8 @@ def _present(entries: Iterator[_Entry]) -> dict[str, _Entry]:
         InvalidRequest: A name is unknown.
     """
     present: dict[str, _Entry] = {}
-    for entry in entries:
+    # The present name of a setting wins over an earlier one, and both over a variable that other programs read too.
+    for entry in sorted(entries, key=lambda each: (each.written not in OPENAI_VARIABLES, each.name in FIELDS)):
         name = present_name(entry.name)
         if name is None:
             raise InvalidRequest(_unknown(entry))
