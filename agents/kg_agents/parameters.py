@@ -46,7 +46,7 @@ class _Parameters:
 
     @property
     def reflects(self) -> bool:
-        """Whether a model is asked to reflect in a reply of its own, which another model may be."""
+        """Whether a model is asked to reflect in a separate reply, possibly by another model."""
         return False
 
 

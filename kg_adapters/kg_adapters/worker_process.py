@@ -60,7 +60,7 @@ class WorkerProcess:
             )
         except OSError as error:
             raise BackendError(f"No process could be started: {error}. Free some memory, then ask again.") from error
-        assert self.process.stdin is not None  # noqa: S101 - tells the type checkers what Popen was told
+        assert self.process.stdin is not None  # noqa: S101 - for the type checkers: Popen was given pipes
         assert self.process.stdout is not None  # noqa: S101 - as above
         self._requests: IO[bytes] = self.process.stdin
         self._messages: IO[bytes] = self.process.stdout

@@ -200,7 +200,7 @@ class _View:
         return await off_loop(lambda: fitted(build, len(foremost), self.max_tokens))
 
     def _definition(self, facts: ProfileFacts, names: Names, most: int) -> Callable[[int], Answer]:
-        """Return what makes an answer that tells of so many classes, with so many facts a line."""
+        """Return a function that builds an answer with a number of classes and of facts per line."""
         schema, profile, every = self.schema, self.profile, len(facts.classes)
         total = Count(max(every, len(schema.classes)), exact=schema.complete)
         size = f"Graph {in_quotes(self.graph.name)}: {_extent(schema)}, {sizes_of(entries_of(schema), schema)}. "

@@ -149,7 +149,7 @@ class GraphIndex:
     Args:
         nodes: The `node_key` of every entity, sorted; n strings.
         relations: The IRI of every relation, sorted; m strings.
-        relation_nodes: For each relation the node id of its IRI, or -1 where nothing is said about it; shape [m].
+        relation_nodes: For each relation the node id of its IRI, or -1 where it has no statements; shape [m].
         out: Edges from head to tail.
         into: Edges from tail to head.
         lists: The order of those edges from head to tail that came of lists.

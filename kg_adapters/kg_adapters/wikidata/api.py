@@ -90,7 +90,7 @@ class Pages(_Said):
 
 
 class ApiAnswer(_Said):
-    """The answer to any action, each of which fills in a part of its own; there may be an error instead."""
+    """The answer to any action: each fills in its part, or there is an error."""
 
     error: ApiError | None = None
     entities: Annotated[dict[str, Entity], BeforeValidator(_map)] = Field(default_factory=dict[str, Entity])

@@ -75,7 +75,7 @@ def _line(feature: Feature, prefixes: Prefixes) -> Line:
 
 
 def _has(entity: Node, chosen: Chosen | None, names: Names) -> str:
-    """Return how the feature was read, where that has to be said, and the entity."""
+    """Return how the feature was read, unless that is obvious, and the entity."""
     return f"{'' if chosen is None else chosen.said(names)}{names.entity(entity)}"
 
 

@@ -94,7 +94,7 @@ class NeighborQuery:
         return (self.entity, *chosen, *(() if self.both is None else (self.both.inverse,)))
 
     def has(self, names: Names) -> str:
-        """Return how the relation was read, where that has to be said, and the entity."""
+        """Return how the relation was read, unless that is obvious, and the entity."""
         return f"{'' if self.chosen is None else self.chosen.said(names)}{names.entity(self.entity)}"
 
     def is_answered_by(self, page: NeighborPage) -> bool:

@@ -205,7 +205,7 @@ class GraphCounselor:
 
 
 def _remark(attempt: Attempt) -> str:
-    """Return what is to be said of an answer that was not confirmed, or of one that is not in the graph."""
+    """Return the explanation of an answer that was not confirmed, or is not in the graph."""
     judgement = attempt.judgement
     if attempt.not_in_graph:
         return attempt.missing or (_VERDICT.sub("", judgement.explanation).strip() if judgement else "")

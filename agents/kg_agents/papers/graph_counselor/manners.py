@@ -73,7 +73,7 @@ class PublishedManner:
 
     Args:
         settings: Parameters.
-        graph_name: What the graph calls itself, for examples of its own; empty for none.
+        graph_name: The name of the graph, which selects its examples; empty for none.
     """
 
     settings: CounselorSettings
@@ -199,7 +199,7 @@ class Grounded:
 
     Args:
         settings: Parameters.
-        graph_name: What the graph calls itself, for examples of its own; empty for none.
+        graph_name: The name of the graph, which selects its examples; empty for none.
     """
 
     settings: CounselorSettings

@@ -111,7 +111,7 @@ class ImportBuilder(IndexBuilder):
 
 
 def _added_about(base: GraphIndex, collected: Collected, heads: Iterable[str]) -> Numbered:
-    """Return what was said of some nodes beyond what an index says that was added first."""
+    """Return the statements about some nodes that an index, added first, does not hold."""
     numbers = (collected.nodes.find(head) for head in heads)
     said = collected.said
     edges, features = said.about(np.array([number for number in numbers if number is not None], dtype=np.int32))
