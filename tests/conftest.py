@@ -4,7 +4,6 @@ import gc
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,11 +20,12 @@ OBJECTS = 100_000
 """After how many new objects Python looks for garbage: what was imported is looked through each time."""
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Keep what tests write in memory, look for garbage less often, and let examples take the time they take.
 
     An import writes 79 files through to the disk, and waits for that several times longer than it works. A `TMPDIR`
-    that somebody chose stays.
+    that somebody chose stays. Nothing that tests, or modules that they import, write by default goes into the folders
+    of the user.
     """
     settings.register_profile("no deadline", deadline=None)
     settings.load_profile("no deadline")
@@ -33,21 +33,15 @@ def pytest_configure() -> None:
     if "TMPDIR" not in os.environ and os.access(IN_MEMORY, os.W_OK) and shutil.disk_usage(IN_MEMORY).free > ROOM:
         os.environ["TMPDIR"] = str(IN_MEMORY)
         tempfile.tempdir = None
+    home = tempfile.TemporaryDirectory(prefix="kg-sextant-home-")
+    config.add_cleanup(home.cleanup)
+    for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        os.environ[name] = str(Path(home.name, name))
 
 
 def pytest_collection_finish() -> None:
     """Look for no garbage among what is imported now: it stays to the end."""
     gc.freeze()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _folders_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:  # pyright: ignore[reportUnusedFunction] - pytest calls it
-    """Keep what tests write by default, and what their processes write, out of the folders of the user."""
-    home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as environment:
-        for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
-            environment.setenv(name, str(home / name))
-        yield
 
 
 @pytest.fixture
