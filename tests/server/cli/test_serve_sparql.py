@@ -31,19 +31,22 @@ def store(tmp_path: Path) -> Path:
 
 
 def makers(store: Path) -> list[int]:
-    """Return the processes that make what SPARQL needs of a store."""
-    return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal() and _makes(path, store)]
+    """Return the processes in which a server makes what SPARQL needs of a store."""
+    numbers = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()]
+    return [number for number in numbers if _makes(number, store)]
 
 
-def _makes(process: Path, store: Path) -> bool:
+def _makes(process: int, store: Path) -> bool:
+    function, parent = ["", "", *words_of(process)][-2:]
+    return function == f"{make_part.__module__}:{make_part.__name__}" and str(store) in words_of(int(parent))
+
+
+def words_of(process: int) -> list[str]:
+    """Return the command line of a process; nothing where it has ended."""
     try:
-        words = (process / "cmdline").read_bytes().decode().split("\0")
-        files = [str(each.readlink()) for each in (process / "fd").iterdir()]
-    except OSError:  # it has ended meanwhile
-        return False
-    return f"{make_part.__module__}:{make_part.__name__}" in words and any(
-        file.startswith(f"{store}/") for file in files
-    )
+        return Path("/proc", str(process), "cmdline").read_bytes().decode().removesuffix("\0").split("\0")
+    except OSError:
+        return []
 
 
 def left_overs(store: Path) -> list[str]:
@@ -91,7 +94,7 @@ async def test_a_server_over_http_makes_it_before_anybody_asks(store: Path) -> N
 
 async def test_a_server_that_is_killed_leaves_no_process_and_nothing_that_stays(store: Path) -> None:
     with started({}, str(store)) as process:
-        await until(lambda: makers(store))
+        await until(lambda: left_overs(store))
         (maker,) = makers(store)
         os.kill(maker, signal.SIGSTOP)
         process.kill()
