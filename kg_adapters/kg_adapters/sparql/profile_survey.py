@@ -181,7 +181,9 @@ class ProfileSurvey:
             relations = self._relations()
             if (query := self._queries.unwanted(relations)) and (found := await self._asker.ask(query)) is not None:
                 self._unwanted = frozenset(iri for row in found.rows if (iri := row.iri("p")) is not None)
-            self._inverses = await self._survey_inverses([each for each in relations if each not in self._unwanted])
+            # Pairs of an instance and its class cost engines much, and no relation leads back from classes.
+            left_out = self._unwanted | self._queries.vocabulary.unwalked
+            self._inverses = await self._survey_inverses([each for each in relations if each not in left_out])
         if not self._classes:
             return unknown_profile()
         labels = await self._labels([*(each.iri for each in self._classes if each.iri), *self._relations()])
