@@ -63,7 +63,7 @@ class ProfileLimits:
     together: int = 400
     rows: int = MAX_ROWS
     relations: int = 100
-    compared: int = 20
+    compared: int = 10
     pairs: int = 500
     sampled: int = 100_000
     queries: int = 150
