@@ -14,7 +14,7 @@ from rich.text import Text
 
 Case = TypeVar("Case")
 Contestant: TypeAlias = Callable[[Case], Awaitable[object]]
-Unit: TypeAlias = Literal["s", "MB", "calls/s", "share", "tokens", "calls", "characters"]
+Unit: TypeAlias = Literal["s", "MB", "calls/s", "share", "tokens"]
 
 TIMES: Final = "\N{MULTIPLICATION SIGN}"
 _FEWEST: Final = 5

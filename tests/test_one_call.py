@@ -28,4 +28,4 @@ async def test_one_call_gives_the_answer_and_nothing_else(client: Client, way: s
     found = await outcomes(client, read_questions(), way)
     wrong = [outcome.asked.id for outcome in found if not outcome.right]
     assert len(wrong) <= 0.05 * len(found), wrong
-    assert sorted(outcome.spent.tokens for outcome in found)[len(found) // 2] <= 150
+    assert sorted(outcome.tokens for outcome in found)[len(found) // 2] <= 150

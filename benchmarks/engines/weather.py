@@ -2,26 +2,18 @@
 
 import asyncio
 import random
-import ssl
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from functools import partial
-from ipaddress import ip_address
-from pathlib import Path
 from types import MappingProxyType
 from typing import Final, TypeAlias
 from typing import Literal as Choice
 
 import httpx2
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 Handle: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 Weather: TypeAlias = Choice["fair", "drop", "stall", "stall in the body", "cut", "500", "503", "429"]
@@ -170,23 +162,10 @@ def _head(status: int, headers: Mapping[str, str], length: int) -> bytes:
 
 
 @contextmanager
-def far_away(port: int, *, round_trip_s: float, folder: Path) -> Generator[tuple[int, Path]]:
-    """Give the port of a TLS server, a round trip away, that passes everything to `port`, and the file to trust.
-
-    Connecting costs a round trip for TCP and what TLS needs on top, as it does over a network.
-
-    Args:
-        port: A server on loopback that speaks plainly.
-        round_trip_s: How many seconds pass until something sent comes back.
-        folder: Where the certificate's file goes.
-    """
-    certificate = folder / "certificate.pem"
-    tls = _certified(certificate)
-    with (
-        listening(partial(_pass_both, port, 0.0), tls=tls) as inner,
-        listening(partial(_pass_both, inner, round_trip_s / 2)) as outer,
-    ):
-        yield outer, certificate
+def far_away(port: int, *, round_trip_s: float) -> Generator[int]:
+    """Give the port of a server that passes everything to `port`, a round trip away; connecting takes one as well."""
+    with listening(partial(_pass_both, port, round_trip_s / 2)) as outer:
+        yield outer
 
 
 async def _pass_both(port: int, delay_s: float, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -222,40 +201,11 @@ async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, dela
     await asyncio.gather(leave(), arrive())
 
 
-def _certified(file: Path) -> ssl.SSLContext:
-    """Make a certificate for loopback that vouches for itself, keep it in `file`, and return what a server needs."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "loopback")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    public = certificate.public_bytes(serialization.Encoding.PEM)
-    secret = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    file.write_bytes(public)
-    both = file.with_name("server.pem")
-    both.write_bytes(public + secret)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(both)
-    return context
-
-
 @contextmanager
-def listening(handle: Handle, *, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> Generator[int]:
+def listening(handle: Handle) -> Generator[int]:
     """Serve connections on a free port, which is given; whatever is open is closed when the block is left."""
     started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, int]] = Future()
-    thread = threading.Thread(target=lambda: asyncio.run(_serve(handle, tls, host, started)))
+    thread = threading.Thread(target=lambda: asyncio.run(_serve(handle, started)))
     thread.start()
     loop, stop, port = started.result()
     try:
@@ -272,12 +222,7 @@ async def _hang_up(writer: asyncio.StreamWriter) -> None:
         await writer.wait_closed()
 
 
-async def _serve(
-    handle: Handle,
-    tls: ssl.SSLContext | None,
-    host: str,
-    started: "Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, int]]",
-) -> None:
+async def _serve(handle: Handle, started: "Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, int]]") -> None:
     tasks: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -295,7 +240,7 @@ async def _serve(
 
     stop = asyncio.Event()
     try:
-        server = await asyncio.start_server(begin, host, 0, ssl=tls)
+        server = await asyncio.start_server(begin, "127.0.0.1", 0)
     except OSError as error:
         started.set_exception(error)
         return
