@@ -1,20 +1,27 @@
 """A graph that is already in this process as an rdflib `Graph` or `Dataset`, whatever store plugin holds it."""
+# ruff: noqa: D102 - what an adapter's methods do is documented on the protocol
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TypeVar
 
 import anyio
 import anyio.to_thread
+import numpy as np
 import rdflib
 
+from kg_adapters.definition_files import schema_of
 from kg_adapters.errors import BackendError
+from kg_adapters.index.builder import index_of
+from kg_adapters.index.graph_index import bare_relations, local_name, name_rows, uses_of_relations
+from kg_adapters.index.profiling import profile_of_index, schema_rows
+from kg_adapters.index.reader import IndexReader
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.sparql.pool import SparqlLimits
 from kg_adapters.local.sparql.store import SparqlSnapshots
 from kg_adapters.models import (
     Candidate,
-    Count,
     Degree,
     Description,
     Direction,
@@ -24,28 +31,92 @@ from kg_adapters.models import (
     RelationCandidate,
     SparqlAnswer,
 )
+from kg_adapters.name_index import Name, NameIndex, RelationIndex, RelationName, own_name
 from kg_adapters.prefixes import Prefixes, prefixes_in_use
 from kg_adapters.profile import GraphProfile
-from kg_adapters.rdflib_reader import RdflibReader
 from kg_adapters.rdflib_terms import RdflibStatements
-from kg_adapters.requests import FeatureRequest, NeighborRequest, offset_of
+from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.set_requests import Computed, SetRequest
-from kg_adapters.terms import Fact, Iri, Node
+from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Triple
 
-K = TypeVar("K")
 T = TypeVar("T")
 
 
+class _Copy:
+    """What a graph held when it was read: its index, and what is worked out from that when first asked for."""
+
+    def __init__(self, statements: RdflibStatements, vocabulary: Vocabulary, name: str) -> None:
+        self._vocabulary = vocabulary
+        facts = (
+            Attribute(head, relation, tail) if isinstance(tail, Literal) else Triple(head, relation, tail)
+            for head, relation, tail in statements.match()
+        )
+        self.index = index_of(facts, vocabulary)
+        self.reader = IndexReader(self.index, vocabulary, name)
+
+    @cached_property
+    def names(self) -> NameIndex:
+        return NameIndex(self._names())
+
+    @cached_property
+    def relations(self) -> RelationIndex:
+        return RelationIndex(self._relation_names())
+
+    @cached_property
+    def profile(self) -> GraphProfile:
+        return profile_of_index(self.index, self._vocabulary)
+
+    def schema(self, prefixes: Prefixes) -> GraphSchema:
+        return schema_of(schema_rows(self.index, self._vocabulary), prefixes)
+
+    def search(self, text: str, limit: int, type: Node | None) -> Sequence[Candidate]:
+        if type is None:
+            return self.names.search(text, limit, lambda _: True)
+        number_of, is_instance = self.reader.dictionary.node_id, self.reader.instances(type)
+        return self.names.search(
+            text, limit, lambda node: (number := number_of(node)) is not None and is_instance(number)
+        )
+
+    def _names(self) -> Iterator[Name]:
+        """Yield labels, aliases and, where an entity has neither, the local part of its IRI.
+
+        Relations that no edge is about are no entities: they bear no names here.
+        """
+        nameless = dict.fromkeys(np.flatnonzero(~bare_relations(self.index)).tolist())
+        entities = frozenset(nameless)
+        for owner, name in self._written_names():
+            nameless.pop(owner, None)
+            if owner in entities:
+                yield name
+        for number in nameless:
+            if text := local_name(self.index.nodes[number]):
+                yield Name(self.reader.dictionary.node(number), text, alias=False)
+
+    def _relation_names(self) -> Iterator[RelationName]:
+        """Yield labels, aliases and local parts of relations and features, those of the most used ones first."""
+        names: defaultdict[Node, list[Name]] = defaultdict(list)
+        for _, name in self._written_names():
+            names[name.bearer].append(name)
+        for number in np.argsort(-uses_of_relations(self.index), kind="stable").tolist():
+            relation = self.reader.dictionary.relation(number)
+            yield from (RelationName(relation, name.text, name.alias) for name in names[relation])
+            yield own_name(relation)
+
+    def _written_names(self) -> Iterator[tuple[int, Name]]:
+        """Yield the labels and aliases of all nodes, with their ids."""
+        dictionary = self.reader.dictionary
+        rows = zip(*(column.tolist() for column in name_rows(self.index, self._vocabulary)), strict=True)
+        for row, owner, alias in rows:
+            yield owner, Name(dictionary.node(owner), dictionary.text(row), bool(alias))
+
+
 class RdflibAdapter:
-    """Answers from an rdflib graph; for a dataset from all its graphs together.
+    """Answers from a copy of an rdflib graph, as a local store does; for a dataset from all its graphs together.
 
-    The graph stays the caller's: it may change between two calls, and neighbours, labels and features follow at once,
-    while search, schema, profile, sets and SPARQL read the whole graph once, when first asked, and again after
-    `refresh`. A cursor holds only as long as the entity's edges stay. Do not change the graph during a call: the store
-    is read in a worker thread, by one call at a time.
-
-    SPARQL is answered by Oxigraph from a copy in a temporary folder, because rdflib cannot stop a query at a deadline.
-    Statements that are not RDF, such as those with a blank in an IRI, are skipped.
+    The graph is read once, in a thread, when something is first asked, and again after `refresh`: it stays the
+    caller's, who must not change it during that. SPARQL is answered by Oxigraph from a copy in a temporary folder,
+    because rdflib cannot stop a query at a deadline. Statements that are not RDF, such as those with a blank in an IRI,
+    are skipped.
 
     Args:
         graph: A graph, or a dataset for the union of its graphs.
@@ -65,96 +136,95 @@ class RdflibAdapter:
         prefixes: Prefixes | None = None,
         sparql: SparqlLimits | None = None,
     ) -> None:
-        self._reader = RdflibReader(graph, vocabulary or Vocabulary())
+        self._statements = RdflibStatements(graph)
+        self._vocabulary = vocabulary or Vocabulary()
         self._name = name
         self._prefixes = prefixes or _bound_prefixes(graph)
         self._turn = anyio.CapacityLimiter(1)
+        self._copy: _Copy | None = None
         self._sparql = SparqlSnapshots(self._prefixes, sparql)
 
     @property
-    def name(self) -> str:  # noqa: D102 - documented on the protocol, like all below
+    def name(self) -> str:
         return self._name
 
     @property
-    def prefixes(self) -> Prefixes:  # noqa: D102
+    def prefixes(self) -> Prefixes:
         return self._prefixes
 
     @property
-    def vocabulary(self) -> Vocabulary:  # noqa: D102
-        return self._reader.vocabulary
+    def vocabulary(self) -> Vocabulary:
+        return self._vocabulary
 
     @property
-    def remote(self) -> bool:  # noqa: D102
+    def remote(self) -> bool:
         return False
 
-    async def labels(self, terms: Collection[Node]) -> Mapping[Node, str]:  # noqa: D102
-        return _known(await self._each(self._reader.label, terms))
+    async def labels(self, terms: Collection[Node]) -> Mapping[Node, str]:
+        return (await self._reader()).dictionary.labels_of(terms)
 
-    async def describe(self, terms: Collection[Node]) -> Mapping[Node, Description]:  # noqa: D102
-        return _known(await self._each(self._reader.description, terms))
+    async def describe(self, terms: Collection[Node]) -> Mapping[Node, Description]:
+        return (await self._reader()).describe(terms)
 
-    async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:  # noqa: D102
-        page = partial(self._reader.page, request, offset_of(request, self._name), self._name)
-        return _known(await self._each(page, request.entities))
+    async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:
+        return (await self._reader()).neighbors(request)
 
-    async def degrees(  # noqa: D102
+    async def degrees(
         self, entities: Sequence[Node], *, direction: Direction = "both", relations: Collection[Iri] | None = None
     ) -> Mapping[Node, Degree]:
-        wanted = None if relations is None else frozenset(relations)
-        return _known(await self._each(partial(self._reader.degree, direction, wanted), entities))
+        return (await self._reader()).degrees(entities, direction, relations)
 
-    async def contains(self, facts: Collection[Fact]) -> frozenset[Fact]:  # noqa: D102
-        found = await self._each(self._reader.has, facts)
-        return frozenset(fact for fact, there in found.items() if there)
+    async def contains(self, facts: Collection[Fact]) -> frozenset[Fact]:
+        return (await self._reader()).contains(facts)
 
-    async def features(self, request: FeatureRequest) -> Mapping[Node, FeaturePage]:  # noqa: D102
-        found = await self._each(partial(self._reader.features, request.relations), request.entities)
-        return {
-            entity: FeaturePage(features[: request.limit], Count(len(features)))
-            for entity, features in found.items()
-            if features
-        }
+    async def features(self, request: FeatureRequest) -> Mapping[Node, FeaturePage]:
+        return (await self._reader()).features(request)
 
-    async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:  # noqa: D102
-        return await self._run(partial(self._reader.search, text, limit, type))
+    async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
+        return await self._run(lambda copy: copy.search(text, limit, type))
 
-    async def find_relations(self, text: str, *, limit: int) -> Sequence[RelationCandidate]:  # noqa: D102
-        return await self._run(lambda: self._reader.relation_index.find(text, limit))
+    async def find_relations(self, text: str, *, limit: int) -> Sequence[RelationCandidate]:
+        return await self._run(lambda copy: copy.relations.find(text, limit))
 
-    async def schema(self) -> GraphSchema:  # noqa: D102
-        return await self._run(lambda: self._reader.survey.schema(self._prefixes))
+    async def schema(self) -> GraphSchema:
+        return await self._run(lambda copy: copy.schema(self._prefixes))
 
-    async def profile(self) -> GraphProfile:  # noqa: D102
-        return await self._run(lambda: self._reader.survey.profile)
+    async def profile(self) -> GraphProfile:
+        return await self._run(lambda copy: copy.profile)
 
-    async def compute(self, request: SetRequest) -> Computed:  # noqa: D102
-        return await self._run(lambda: self._reader.survey.sets.compute(request))
+    async def compute(self, request: SetRequest) -> Computed:
+        return await self._run(lambda copy: copy.reader.sets.compute(request))
 
-    async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:  # noqa: D102
-        index = await self._run(lambda: self._reader.survey.index)
+    async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
+        index = await self._run(lambda copy: copy.index)
         return await self._sparql.select(index, query, timeout_s=timeout_s, max_rows=max_rows)
 
     async def refresh(self) -> None:
-        """Read the whole graph anew for search, schema, profile, sets and SPARQL, after it changed."""
-        await self._run(self._reader.forget)
+        """Have the graph read again by the next call, after it changed."""
+        async with self._turn:
+            self._copy = None
 
-    async def aclose(self) -> None:  # noqa: D102
+    async def aclose(self) -> None:
         await self._sparql.aclose()
-        await self._run(self._reader.forget)
+        await self.refresh()
 
-    async def _each(self, answer: Callable[[K], T], things: Iterable[K]) -> dict[K, T]:
-        asked = dict.fromkeys(things)
-        return await self._run(lambda: {thing: answer(thing) for thing in asked})
+    async def _reader(self) -> IndexReader:
+        copy = self._copy
+        return copy.reader if copy is not None else await self._run(lambda copied: copied.reader)
 
-    async def _run(self, work: Callable[[], T]) -> T:
+    async def _run(self, work: Callable[[_Copy], T]) -> T:
+        """Return what is worked out from the copy, in a thread; the graph is copied where it was not yet."""
+
+        def run() -> T:
+            copy = self._copy
+            if copy is None:
+                copy = self._copy = _Copy(self._statements, self._vocabulary, self._name)
+            return work(copy)
+
         try:
-            return await anyio.to_thread.run_sync(work, limiter=self._turn)
+            return await anyio.to_thread.run_sync(run, limiter=self._turn)
         except OSError as error:
             raise BackendError(f"The store of {self._name} failed to answer: {error}") from error
-
-
-def _known(found: Mapping[K, T | None]) -> dict[K, T]:
-    return {thing: answer for thing, answer in found.items() if answer is not None}
 
 
 def _bound_prefixes(graph: rdflib.Graph) -> Prefixes:

@@ -305,9 +305,5 @@ class _Answering:
 
 def sets_of(facts: Iterable[Fact], vocabulary: Vocabulary) -> IndexSets:
     """Return what answers questions about sets from these facts alone."""
-    return sets_over(index_of(facts, vocabulary), vocabulary)
-
-
-def sets_over(index: GraphIndex, vocabulary: Vocabulary) -> IndexSets:
-    """Return what answers questions about sets from an index."""
+    index = index_of(facts, vocabulary)
     return IndexSets(index, Dictionary(index), vocabulary)
