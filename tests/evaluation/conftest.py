@@ -15,8 +15,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings(LEFT_OPEN))
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def _collected() -> Iterator[None]:
-    """Collect what inspect_ai leaves open here, where its warning is ignored."""
+    """Collect what inspect_ai leaves open at the end of a module, whose tests ignore the warning."""
     yield
     gc.collect()

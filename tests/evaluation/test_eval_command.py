@@ -5,7 +5,6 @@ import shlex
 import signal
 import subprocess
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -198,47 +197,27 @@ def test_a_run_that_learns_shows_what_it_solved_and_keeps_it_in_its_folder(cli: 
     assert (wrong.code, "tog learns nothing. Choose one of graph-counselor, oda, tools" in wrong.err) == (2, True)
 
 
-def by_words(_: Asked) -> str:
-    """Reply as a model that answers at once."""
-    return ANSWER
-
-
 def by_calls(asked: Asked) -> Failure:
     """Reply as a model that looks the capital up and answers with what it is shown."""
     call = answering("Shinjuku") if asked.messages[-1].role == "tool" else LOOKING
     return calling((call.name, call.arguments))
 
 
-@pytest.mark.parametrize(
-    ("method", "setting", "reply", "requests", "kinds"),
-    [
-        ("self-consistency", "samples=3", by_words, 10, ["model"] * 3),
-        ("tools", "turns=4", by_calls, 8, ["tool", "model", "tool", "model", "tool"]),
-    ],
-)
-def test_a_killed_run_keeps_the_questions_that_were_answered(
-    cli: CommandLine,
-    tmp_path: Path,
-    method: str,
-    setting: str,
-    reply: Callable[[Asked], str | Failure],
-    requests: int,
-    kinds: list[str],
-) -> None:
+def test_a_killed_run_keeps_the_questions_that_were_answered(cli: CommandLine, tmp_path: Path) -> None:
     graph, data, out = str(write_story(tmp_path, TOKYO)), str(questions(tmp_path, 3)), str(tmp_path / "run")
     cli.run("import", graph, "--to", str(tmp_path / "store"))
     reached, released = threading.Event(), threading.Event()
 
-    def replying(asked: Asked) -> str | Failure:
+    def replying(asked: Asked) -> Failure:
         if len(service.asked) == 4 and not released.is_set():
             reached.set()
             released.wait(60)
-        return reply(asked)
+        return by_calls(asked)
 
     with serving_model(replying) as service:
         words = (
             *("--config", str(tmp_path / "config.toml"), "eval", "run", "--benchmark", "jsonl", "--data", data),
-            *("--graph", str(tmp_path / "store"), "--method", method, "--set", setting),
+            *("--graph", str(tmp_path / "store"), "--method", "tools", "--set", "turns=4"),
             *("--model", "m", "--base-url", service.url, "--at-once", "1", "--out", out),
         )
         killed = subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -250,5 +229,6 @@ def test_a_killed_run_keeps_the_questions_that_were_answered(
             released.set()
         before = len(service.asked)
         run = cli.run(*words[2:])
-    assert (before, len(service.asked), run.code) == (4, requests, 0)
+    assert (before, len(service.asked), run.code) == (4, 8, 0)
+    kinds = ["tool", "model", "tool", "model", "tool"]
     assert [[call.kind for call in question.calls] for question in read_run(Path(out)).questions] == [kinds] * 3
