@@ -104,7 +104,7 @@ async def test_a_request_for_another_host_is_not_sent() -> None:
     async with serving(ONE_ROW) as other, serving(ONE_ROW) as server:
         client = EndpointClient(EndpointOptions(url=server.url))
         with pytest.raises(InvalidRequest, match=f"Only {server.host} may be asked here"):
-            await client.fetch(HttpRequest("GET", other.url, ("application/json",)), timeout_s=5)
+            await client.ask(HttpRequest("GET", other.url, ("application/json",)), lambda reply: reply, timeout_s=5)
         await client.aclose()
     assert (other.connections, server.connections) == (0, 0)
 

@@ -6,18 +6,19 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeAlias
 from typing import Literal as Choice
 from urllib.parse import urlsplit
 
-import anyio.to_thread
 import numpy as np
 from pydantic import BaseModel, SecretStr, ValidationError
 
 from kg_adapters.embedding.protocol import Vectors, encodable, is_blank, unit_rows
 from kg_adapters.errors import BackendError, InvalidRequest
 from kg_adapters.http.client import EndpointClient
-from kg_adapters.http.messages import HttpRequest
+from kg_adapters.http.failures import Failure
+from kg_adapters.http.messages import HttpReply, HttpRequest
 from kg_adapters.http.options import EndpointOptions
 from kg_boundary.addresses import base_url_problem, credentials_in
 from kg_boundary.secrets import Redactor
@@ -138,16 +139,22 @@ class OpenAiEmbedder:
             "POST", self._options.url, ("application/json",), headers, json.dumps(content, allow_nan=False).encode()
         )
         try:
-            reply = await self._client.fetch(request, timeout_s=self._timeout_s)
+            read = partial(self._read, len(texts))
+            vectors, tokens = await self._client.ask(request, read, timeout_s=self._timeout_s)
         except InvalidRequest as error:
             # The texts are what they are: whoever asks cannot change them.
             raise BackendError(str(error)) from error
-        try:
-            vectors, tokens = await anyio.to_thread.run_sync(_read, reply.body, len(texts), self._dimensions)
-        except ValueError as error:
-            raise BackendError(f"{self._options.who} gave no embeddings: {_reason(error)}") from error
         self._count(tokens, len(texts))
         return vectors
+
+    def _read(self, count: int, reply: HttpReply) -> tuple[Vectors, int] | Failure:
+        """Return the vectors of a reply, each of length 1, and the tokens that the service counted."""
+        try:
+            said = _Reply.model_validate_json(reply.body)
+            vectors = unit_rows(_rows(said, count, self._dimensions))
+        except ValueError as error:
+            return Failure(BackendError(f"{self._options.who} gave no embeddings: {_reason(error)}"), cause=error)
+        return vectors, said.usage.total_tokens if said.usage else 0
 
     def _count(self, tokens: int, texts: int) -> None:
         used = self.usage
@@ -171,12 +178,6 @@ class _Usage(BaseModel):
 class _Reply(BaseModel):
     data: list[_Item]
     usage: _Usage | None = None
-
-
-def _read(body: bytes, count: int, dimensions: int) -> tuple[Vectors, int]:
-    """Return the vectors of a reply, each of length 1, and the tokens that the service counted."""
-    reply = _Reply.model_validate_json(body)
-    return unit_rows(_rows(reply, count, dimensions)), reply.usage.total_tokens if reply.usage else 0
 
 
 def _rows(reply: _Reply, count: int, dimensions: int) -> Vectors:

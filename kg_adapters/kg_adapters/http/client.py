@@ -1,12 +1,14 @@
 """An HTTP client for one service: pooled, bounded in bytes, and retrying within the caller's deadline."""
 
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
 import anyio
+import anyio.to_thread
 import httpx2
 
 from kg_adapters.errors import BackendUnavailable, InvalidRequest
@@ -20,7 +22,10 @@ from kg_adapters.http.messages import (
 )
 from kg_adapters.http.options import EndpointOptions
 from kg_adapters.http.pacing import Backoff, CircuitBreaker, Pace, SharedHold, Timing, retry_after_s
+from kg_adapters.http.reply_file import ReplyFile
 from kg_boundary.bodies import TooLarge, Unpackable, body_slices, read_body, stays_in_place
+
+T = TypeVar("T")
 
 _MAX_TOLD_BYTES: Final = 8_000
 
@@ -203,12 +208,13 @@ _FAIR_SHARE: Final = 0.5
 
 @dataclass(slots=True)
 class _Call:
-    """One call of `fetch` while it lasts."""
+    """One call of `ask` while it lasts."""
 
     timeout_s: float
     end: float
     progress: RequestProgress = field(default_factory=RequestProgress)
     before: Failure | None = None
+    fresh: HttpReply | None = None
 
 
 class EndpointClient:
@@ -221,13 +227,26 @@ class EndpointClient:
         options: Where the endpoint is, and all limits; `url` is the only host that is ever asked.
         timing: Where time and chance come from.
         pace: Decides when each request may be sent; a client has its own when None.
+        replies: Keeps replies that could be read; None for nowhere.
+
+    Attributes:
+        teller: Words the failures of the endpoint.
     """
 
-    def __init__(self, options: EndpointOptions, *, timing: Timing | None = None, pace: Pace | None = None) -> None:
+    def __init__(
+        self,
+        options: EndpointOptions,
+        *,
+        timing: Timing | None = None,
+        pace: Pace | None = None,
+        replies: ReplyFile | None = None,
+    ) -> None:
         self._timing = timing or Timing()
         self._fair_s = options.timeout_s * _FAIR_SHARE
         self._pace = pace or SharedHold(options.who, self._timing)
+        self._replies = replies
         self._exchange = Exchange(options, now=self._timing.now)
+        self.teller = self._exchange.teller
         self._slots = anyio.Semaphore(options.max_concurrency)
         self._backoff = Backoff(options.max_retries, options.backoff_s, options.max_backoff_s)
         self._breaker = CircuitBreaker(
@@ -237,12 +256,14 @@ class EndpointClient:
             timing=self._timing,
         )
 
-    async def fetch(self, request: HttpRequest, *, timeout_s: float) -> HttpReply:
-        """Send a request and return its reply.
+    async def ask(self, request: HttpRequest, read: Callable[[HttpReply], T | Failure], *, timeout_s: float) -> T:
+        """Send a request, unless the reply to it is kept, and return what is read in the reply.
 
         Args:
             request: What to send; its URL is the endpoint's.
-            timeout_s: The most seconds that it takes until there is a reply or an error, whatever happens.
+            read: Called in a thread. It returns the failure that a reply with a status of success tells of, which is
+                handled like any other.
+            timeout_s: The most seconds that it takes until there is an answer or an error, whatever happens.
 
         Raises:
             InvalidRequest: The endpoint says that the request is wrong.
@@ -251,54 +272,63 @@ class EndpointClient:
             BackendError: The endpoint failed, or its reply is none that was asked for.
         """
         call = _Call(timeout_s, self._timing.clock() + timeout_s)
-        outcome: HttpReply | Failure | None = None
-        with self._breaker.admitted() as admission:
-            with anyio.move_on_after(timeout_s):
-                outcome = await self._patiently(request, call)
-            if outcome is None:
-                outcome = self._late(call)
-            if isinstance(outcome, HttpReply):
-                admission.health = "alive"
-                return outcome
-            if outcome.counts:
-                admission.failing(str(outcome.error))
-            elif call.progress.answered:
-                admission.health = "alive"
-        raise outcome.error from outcome.cause
+        kept = None if self._replies is None else await self._replies.recall(request)
+        if kept is not None:
+            said = await self._in_time(partial(self._reading, kept, read, call), call)
+        else:
+            with self._breaker.admitted() as admission:
+                said = await self._in_time(partial(self._patiently, request, read, call), call)
+                if isinstance(said, Failure) and said.counts:
+                    admission.failing(str(said.error))
+                elif call.progress.answered:
+                    admission.health = "alive"
+        if isinstance(said, Failure):
+            raise said.error from said.cause
+        if self._replies is not None and call.fresh is not None and call.fresh.whole:
+            await self._replies.keep(request, call.fresh)
+        return said
 
     async def aclose(self) -> None:
         """Close the connections; calling it twice is harmless, and afterwards nothing is sent any more."""
         await self._exchange.aclose()
+        if self._replies is not None:
+            await self._replies.aclose()
 
-    async def _patiently(self, request: HttpRequest, call: _Call) -> HttpReply | Failure:
+    async def _in_time(self, work: Callable[[], Awaitable[T | Failure]], call: _Call) -> T | Failure:
+        with anyio.move_on_after(call.timeout_s):
+            return await work()
+        failure = self.teller.late(call.timeout_s, call.progress.doing, call.before)
+        return failure if call.progress.sent and call.timeout_s >= self._fair_s else Failure(failure.error)
+
+    async def _patiently(
+        self, request: HttpRequest, read: Callable[[HttpReply], T | Failure], call: _Call
+    ) -> T | Failure:
         repetition = 0
         while True:
-            outcome = await self._in_turn(request, call)
-            if isinstance(outcome, HttpReply):
-                return outcome
-            pause_s = self._pause_s(outcome, repetition)
+            call.progress = RequestProgress()
+            async with self._slots:
+                await self._pace.turn(call.end - self._timing.clock())
+                outcome = await self._exchange.send(request, call.progress)
+            said = outcome if isinstance(outcome, Failure) else await self._reading(outcome, read, call)
+            if not isinstance(said, Failure):
+                call.fresh = outcome if isinstance(outcome, HttpReply) else None
+                return said
+            if said.retry_after_s is not None:
+                self._pace.hold(said.retry_after_s)
+            pause_s = self._pause_s(said, repetition)
             if pause_s is None or self._timing.clock() + pause_s >= call.end:
-                return outcome
-            call.before = outcome
+                return said
+            call.before = said
             call.progress.doing = "waiting to try again"
             await self._timing.sleep(pause_s)
             repetition += 1
 
-    async def _in_turn(self, request: HttpRequest, call: _Call) -> HttpReply | Failure:
-        call.progress = RequestProgress()
-        async with self._slots:
-            await self._pace.turn(call.end - self._timing.clock())
-            outcome = await self._exchange.send(request, call.progress)
-        if isinstance(outcome, Failure) and outcome.retry_after_s is not None:
-            self._pace.hold(outcome.retry_after_s)
-        return outcome
+    async def _reading(self, reply: HttpReply, read: Callable[[HttpReply], T | Failure], call: _Call) -> T | Failure:
+        call.progress = RequestProgress("making sense of its answer", answered=True)
+        return await anyio.to_thread.run_sync(read, reply, abandon_on_cancel=True)
 
     def _pause_s(self, failure: Failure, repetition: int) -> float | None:
         if not failure.may_pass:
             return None
         pause_s = self._backoff.pause_s(repetition, self._timing.chance())
         return pause_s if pause_s is None else max(pause_s, failure.retry_after_s or 0.0)
-
-    def _late(self, call: _Call) -> Failure:
-        failure = self._exchange.teller.late(call.timeout_s, call.progress.doing, call.before)
-        return failure if call.progress.sent and call.timeout_s >= self._fair_s else Failure(failure.error)

@@ -3,6 +3,7 @@
 import ssl
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 import anyio.to_thread
 import httpx2
@@ -11,6 +12,8 @@ from kg_adapters.errors import InvalidSource
 from kg_adapters.http.options import EndpointOptions
 from kg_boundary.regular_files import read_regular
 from kg_boundary.secrets import Redactor
+
+_PARTIAL: Final = "S1TAT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,16 @@ class HttpReply:
     def media_type(self) -> str:
         """What the body says it is, in lower case and without parameters."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is missing: neither for a limit of ours nor, as Virtuoso says, for a time limit of theirs."""
+        return not self.cut and not self.late
+
+    @property
+    def late(self) -> bool:
+        """Whether Virtuoso's own time limit has cut the rows."""
+        return self.headers.get("x-sql-state") == _PARTIAL
 
 
 class _Bearer(httpx2.Auth):

@@ -10,15 +10,13 @@ from typing import Final, TypeAlias
 from urllib.parse import urlencode
 from urllib.response import addinfourl
 
-import anyio
 import anyio.from_thread
-import anyio.to_thread
 from SPARQLWrapper import GET, JSON, N3, POST, QueryResult, SPARQLWrapper
 
 from kg_adapters.calls import note_partial
 from kg_adapters.http.client import EndpointClient
-from kg_adapters.http.failures import FailureTeller
-from kg_adapters.http.messages import HttpReply, HttpRequest, redactor_of
+from kg_adapters.http.failures import Failure
+from kg_adapters.http.messages import HttpReply, HttpRequest
 from kg_adapters.http.options import EndpointOptions
 from kg_adapters.http.pacing import Pace, Timing
 from kg_adapters.http.reply_file import ReplyFile
@@ -120,8 +118,6 @@ def response_of(reply: HttpReply) -> addinfourl:
 
 _NO_PARAMETERS: Final[Mapping[str, str]] = MappingProxyType({})
 
-_PARTIAL: Final = "S1TAT"
-
 
 class SparqlEndpoint:
     """Asks one endpoint over HTTP; nothing is opened before the first query.
@@ -142,10 +138,7 @@ class SparqlEndpoint:
         replies: ReplyFile | None = None,
     ) -> None:
         self._options = options
-        self._timing = timing or Timing()
-        self._client = EndpointClient(options, timing=self._timing, pace=pace)
-        self._replies = replies
-        self._teller = FailureTeller(options.who, redactor_of(options), options.service)
+        self._client = EndpointClient(options, timing=timing, pace=pace, replies=replies)
 
     @property
     def options(self) -> EndpointOptions:
@@ -177,33 +170,22 @@ class SparqlEndpoint:
             BackendError: The endpoint failed, or its answer cannot be read.
         """
         allowed_s = self._options.timeout_s if timeout_s is None else timeout_s
-        end = anyio.current_time() + allowed_s
         wrapper = self._wrapper(text, parameters)
         request = replace(wrapper.request(), may_be_cut=max_rows is not None or wrapper.form == "ASK")
-        known = await self._replies.recall(request) if self._replies is not None else None
-        reply = known or await self._client.fetch(request, timeout_s=allowed_s)
-        read = partial(self._read, reply, wrapper.form, max_rows)
-        solutions: Solutions | None = None
-        with anyio.move_on_after(max(0.0, end - anyio.current_time())):
-            solutions = await anyio.to_thread.run_sync(read, abandon_on_cancel=True)
-        if solutions is None:
-            raise self._teller.late(allowed_s, "making sense of its answer", None).error
-        if _is_partial(reply):
+        read = partial(self._read, wrapper.form, max_rows)
+        solutions, is_late = await self._client.ask(request, read, timeout_s=allowed_s)
+        if is_late:
             note_partial()
             return replace(solutions, truncated=True)
-        if self._replies is not None and known is None and not reply.cut:
-            await self._replies.keep(request, reply)
         return solutions
 
     async def aclose(self) -> None:
         """Close the connections; calling it twice is harmless, and afterwards queries raise BackendUnavailable."""
         await self._client.aclose()
-        if self._replies is not None:
-            await self._replies.aclose()
 
     def _wrapper(self, text: str, parameters: Mapping[str, str]) -> PooledWrapper:
         async def send(request: HttpRequest) -> HttpReply:
-            return await self._client.fetch(request, timeout_s=self._options.timeout_s)
+            return await self._client.ask(request, lambda reply: reply, timeout_s=self._options.timeout_s)
 
         wrapper = PooledWrapper(self._options.url, send, max_url_length=self._options.max_url_length)
         wrapper.ask_for(text)
@@ -215,15 +197,10 @@ class SparqlEndpoint:
             wrapper.addParameter("named-graph-uri", graph)
         return wrapper
 
-    def _read(self, reply: HttpReply, form: Form, max_rows: int | None) -> Solutions:
+    def _read(self, form: Form, max_rows: int | None, reply: HttpReply) -> tuple[Solutions, bool] | Failure:
         try:
-            return read_answer(reply.body, reply.media_type, form, max_rows=max_rows, cut=reply.cut)
+            found = read_answer(reply.body, reply.media_type, form, max_rows=max_rows, cut=reply.cut)
         except UnreadableAnswer as error:
-            if reply.cut:
-                raise self._teller.too_large(self._options.max_bytes).error from error
-            raise self._teller.unreadable(str(error), error).error from error
-
-
-def _is_partial(reply: HttpReply) -> bool:
-    """Say whether Virtuoso's own time limit has cut the rows."""
-    return reply.headers.get("x-sql-state") == _PARTIAL
+            teller = self._client.teller
+            return teller.too_large(self._options.max_bytes) if reply.cut else teller.unreadable(str(error), error)
+        return found, reply.late

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Final, TypeVar
 from typing import Literal as Choice
 from urllib.parse import urlencode
@@ -12,8 +13,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from kg_adapters.errors import BackendError, BackendUnavailable, causes
 from kg_adapters.http.client import EndpointClient
+from kg_adapters.http.failures import Failure
 from kg_adapters.http.messages import HttpReply, HttpRequest
-from kg_adapters.http.pacing import Backoff, Pace, Timing, retry_after_s
+from kg_adapters.http.pacing import Pace, Timing, retry_after_s
 from kg_adapters.http.reply_file import ReplyFile
 from kg_adapters.wikidata.options import WikidataOptions
 
@@ -170,11 +172,8 @@ class WikidataApi:
     ) -> None:
         self._options = options
         self._endpoint = options.api_endpoint
-        self._pace = pace
         self._timing = timing or Timing()
-        self._replies = replies
-        self._client = EndpointClient(self._endpoint, timing=self._timing, pace=pace)
-        self._backoff = Backoff(options.max_retries, self._endpoint.backoff_s, self._endpoint.max_backoff_s)
+        self._client = EndpointClient(self._endpoint, timing=self._timing, pace=pace, replies=replies)
 
     async def entities(self, ids: Collection[str]) -> Mapping[str, NamedEntity]:
         """Return what is known of entities, by the id that was asked for; those that do not exist are left out.
@@ -260,8 +259,6 @@ class WikidataApi:
     async def aclose(self) -> None:
         """Close the connections; calling it twice is harmless."""
         await self._client.aclose()
-        if self._replies is not None:
-            await self._replies.aclose()
 
     def _matches(self, answer: ApiAnswer) -> Sequence[ApiMatch]:
         if answer.search is None:
@@ -305,31 +302,17 @@ class WikidataApi:
     async def _ask(self, use: Callable[[ApiAnswer], T], **parameters: str) -> T:
         form = {"format": "json", "formatversion": "2", "maxlag": str(self._options.maxlag_s), **parameters}
         request = HttpRequest("GET", f"{self._endpoint.url}?{urlencode(form)}", _JSON)
-        remembered = await self._replies.recall(request) if self._replies is not None else None
-        if remembered is not None:
-            return use(self._read(remembered))
-        end = self._timing.clock() + self._options.timeout_s
-        repetition = 0
-        while True:
-            reply = await self._client.fetch(request, timeout_s=max(0.0, end - self._timing.clock()))
-            answer = self._read(reply)
-            if answer.error is None:
-                found = use(answer)
-                if self._replies is not None:
-                    await self._replies.keep(request, reply)
-                return found
-            pause_s = self._pause_s(answer.error, reply, repetition)
-            if pause_s is None or self._timing.clock() + pause_s >= end:
-                raise self._refusal(answer.error, pause_s)
-            await self._timing.sleep(pause_s)
-            repetition += 1
+        return await self._client.ask(request, partial(self._read, use), timeout_s=self._options.timeout_s)
 
-    def _read(self, reply: HttpReply) -> ApiAnswer:
+    def _read(self, use: Callable[[ApiAnswer], T], reply: HttpReply) -> T | Failure:
         try:
-            return ApiAnswer.model_validate_json(reply.body)
+            answer = ApiAnswer.model_validate_json(reply.body)
+            return use(answer) if answer.error is None else self._refusal(answer.error, reply)
         except ValidationError as error:
             where = ".".join(map(str, error.errors(include_url=False, include_input=False)[0]["loc"])) or "its form"
-            raise self._unreadable(where) from None
+            return Failure(self._unreadable(where))
+        except BackendError as error:
+            return Failure(error)
 
     def _unreadable(self, what: str) -> BackendError:
         return BackendError(
@@ -337,21 +320,14 @@ class WikidataApi:
             "Wikidata's api.php."
         )
 
-    def _pause_s(self, error: ApiError, reply: HttpReply, repetition: int) -> float | None:
-        if error.code not in _PASSING:
-            return None
-        asked_s = retry_after_s(reply.headers.get("retry-after"), self._timing.now())
-        if asked_s is not None:
-            self._pace.hold(asked_s)
-        pause_s = self._backoff.pause_s(repetition, self._timing.chance())
-        return None if pause_s is None else max(pause_s, asked_s or 0.0)
-
-    def _refusal(self, error: ApiError, pause_s: float | None) -> BackendError:
+    def _refusal(self, error: ApiError, reply: HttpReply) -> Failure:
         who, said = self._endpoint.host, f"{error.code}: {error.info}"[:200]
-        if error.code in _PASSING:
-            when = "later" if pause_s is None else f"in {max(1, round(pause_s))} s"
-            return BackendUnavailable(f"{who} cannot serve names now ({said}). Ask again {when}.")
-        return BackendError(f"{who} refuses the question for names ({said}). Report this as a bug.")
+        if error.code not in _PASSING:
+            return Failure(BackendError(f"{who} refuses the question for names ({said}). Report this as a bug."))
+        asked_s = retry_after_s(reply.headers.get("retry-after"), self._timing.now())
+        when = "later" if asked_s is None else f"in {max(1, round(asked_s))} s"
+        unavailable = BackendUnavailable(f"{who} cannot serve names now ({said}). Ask again {when}.")
+        return Failure(unavailable, may_pass=True, retry_after_s=asked_s)
 
 
 def _can_exist(text: str) -> bool:
