@@ -25,7 +25,7 @@ def agree(found: Computed, wanted: Computed) -> bool:
     value = found.value
     if isinstance(value, float) and isinstance(wanted.value, float) and math.isclose(value, wanted.value):
         value = wanted.value
-    return replace(found, value=value, witnesses=()) == wanted
+    return replace(found, value=value, witnesses=()) == replace(wanted, witnesses=())
 
 
 def walks_through_values(question: object, facts: Collection[Fact]) -> bool:

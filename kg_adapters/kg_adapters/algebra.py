@@ -1,8 +1,7 @@
 """Sets of nodes, and of values, as expressions over ids: what `SupportsSets.compute` works out.
 
 Every expression is a frozen value and stands for one set of terms of the graph. Nodes are the same when their ids are,
-values when text, datatype and language are. `kg_adapters.testing.set_reference` says the same in plain Python, and
-every adapter that computes sets agrees with it.
+values when text, datatype and language are.
 
 A **hop** leads from a node over one edge or to one value. It is a set of alternatives, each a relation in one direction
 (so that a relation and its inverse, or both ways of one relation, are one hop). `ANY` is a hop over every relation both

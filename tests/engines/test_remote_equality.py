@@ -11,6 +11,7 @@ from benchmarks.engines.weather import weathered
 
 from kg_adapters.algebra import Hop, Instances, Intersect, Members, Reached, Step
 from kg_adapters.algebra import HopPath as Walk
+from kg_adapters.index.sets.answers import sets_of
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.store import LocalStore
@@ -22,7 +23,6 @@ from kg_adapters.sparql.adapter import SparqlAdapter
 from kg_adapters.surroundings import Surroundings, surroundings
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Triple
 from kg_adapters.testing import feature_page, iri, typed
-from kg_adapters.testing.set_reference import SetReference
 from kg_server.answers.paths import search_paths
 from remote_graphs import Engine
 from set_answers import agree, written
@@ -253,7 +253,7 @@ FACTS: tuple[Fact, ...] = (
 
 
 async def test_random_questions_have_the_same_answers_by_few_requests(engine: Engine, tmp_path: Path) -> None:
-    reference, loaded = SetReference(FACTS, Vocabulary()), engine.load_new(written(FACTS))
+    reference, loaded = sets_of(FACTS, Vocabulary()), engine.load_new(written(FACTS))
     asked: list[int] = []
     with weathered(engine.running.url) as proxy:
         async with engine.opened(loaded, tmp_path, url=proxy.url) as graph:
@@ -283,5 +283,5 @@ async def test_a_question_over_hundreds_of_nodes_is_one_request(engine: Engine, 
             ):
                 request, before = SetRequest(question, witnesses=0), proxy.happened["fair"]
                 found = await graph.compute(request)
-                assert agree(found, SetReference(typed_crowd, Vocabulary()).compute(request))
+                assert agree(found, sets_of(typed_crowd, Vocabulary()).compute(request))
                 assert proxy.happened["fair"] - before == 1

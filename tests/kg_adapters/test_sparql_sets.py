@@ -32,6 +32,7 @@ from kg_adapters.algebra import (
 from kg_adapters.caching import CachingAdapter
 from kg_adapters.calls import watching_completeness
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, KGError
+from kg_adapters.index.sets.answers import sets_of
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Count
 from kg_adapters.prefixes import Prefixes
@@ -53,7 +54,6 @@ from kg_adapters.sparql.sets import as_sparql
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.terms import Attribute, Fact, Literal
 from kg_adapters.testing import edge, iri, typed
-from kg_adapters.testing.set_reference import SetReference
 from set_answers import agree, walks_through_values, written
 from set_expressions import graphs, questions
 from sparql_stand_in import CannedEndpoint, StandInEndpoint, adapter_over
@@ -91,7 +91,7 @@ QUESTIONS: Sequence[SetQuestion] = (
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(graphs(), questions(), st.integers(0, 5))
-async def test_random_questions_have_the_same_answers_as_in_plain_python(
+async def test_random_questions_have_the_same_answers_as_over_an_index(
     facts: list[Fact], question: SetQuestion, limit: int
 ) -> None:
     assume(not walks_through_values(question, facts))
@@ -99,7 +99,7 @@ async def test_random_questions_have_the_same_answers_as_in_plain_python(
 
     found = await adapter_over(StandInEndpoint(written(facts))).compute(request)
 
-    assert agree(found, SetReference(facts, Vocabulary()).compute(request))
+    assert agree(found, sets_of(facts, Vocabulary()).compute(request))
     assert {fact for witness in found.witnesses for fact in witness.facts} <= set(facts)
 
 
@@ -109,7 +109,7 @@ async def test_a_question_is_one_request_and_one_or_two_more_for_the_evidence(qu
     graph = adapter_over(endpoint)
 
     unshown = await graph.compute(SetRequest(question, witnesses=0))
-    assert agree(unshown, SetReference(FACTS, Vocabulary()).compute(SetRequest(question)))
+    assert agree(unshown, sets_of(FACTS, Vocabulary()).compute(SetRequest(question)))
     assert len(endpoint.asked) == 1
 
     shown = await graph.compute(SetRequest(question))
@@ -168,7 +168,7 @@ async def test_an_answer_comes_in_time_without_its_evidence_where_that_is_late_o
     request, start = SetRequest(QUESTIONS[2], timeout_s=1.0), anyio.current_time()
     with watching_completeness() as seen:
         found = await adapter_over(endpoint).compute(request)
-    assert agree(replace(found, without_witnesses=""), SetReference(FACTS, Vocabulary()).compute(request))
+    assert agree(replace(found, without_witnesses=""), sets_of(FACTS, Vocabulary()).compute(request))
     assert reason in found.without_witnesses
     assert seen.partial
     assert max(endpoint.deadlines) < start + request.timeout_s
@@ -182,7 +182,7 @@ async def test_years_of_more_than_four_digits_compare_with_others(operator: Oper
     for wanted in (typed("1977", "gYear"), typed("2000-05-01", "date"), typed("11000", "gYear")):
         question = Listed(Kept(among, Compares(began, operator, wanted)))
         found = await adapter_over(StandInEndpoint(written(facts))).compute(SetRequest(question, witnesses=0))
-        assert agree(found, SetReference(facts, Vocabulary()).compute(SetRequest(question))), wanted
+        assert agree(found, sets_of(facts, Vocabulary()).compute(SetRequest(question))), wanted
 
 
 async def test_an_answer_that_was_cut_is_a_lower_bound() -> None:

@@ -1,4 +1,4 @@
-"""Random questions about sets have the plain reference's answers on Wikidata, by one request each."""
+"""Random questions about sets have an index's answers on Wikidata, by one request each."""
 
 from collections.abc import Mapping
 from contextlib import aclosing
@@ -9,12 +9,12 @@ from typing import Any, Final, TypeVar, cast
 import pyoxigraph
 
 from kg_adapters.http.pacing import Rates
+from kg_adapters.index.sets.answers import sets_of
 from kg_adapters.labels import WIKIDATA_TYPES
 from kg_adapters.registry import OpenOptions
 from kg_adapters.set_requests import SetRequest
 from kg_adapters.terms import Attribute, Fact, Iri, Triple
 from kg_adapters.testing import iri, typed
-from kg_adapters.testing.set_reference import SetReference
 from kg_adapters.wikidata.opening import open_wikidata
 from kg_adapters.wikidata.queries import VOCABULARY
 from set_answers import agree, written
@@ -63,7 +63,7 @@ def as_wikidata(part: T) -> T:
 
 async def test_random_questions_have_the_same_answers_by_one_request_each(tmp_path: Path) -> None:
     facts = as_wikidata(FACTS)
-    reference = SetReference(facts, VOCABULARY)
+    reference = sets_of(facts, VOCABULARY)
     store = pyoxigraph.Store()
     store.bulk_load(written(facts), pyoxigraph.RdfFormat.N_TRIPLES)
     asked: list[int] = []

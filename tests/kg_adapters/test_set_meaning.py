@@ -29,12 +29,12 @@ from kg_adapters.algebra import (
     Values,
 )
 from kg_adapters.errors import InvalidRequest
+from kg_adapters.index.sets.answers import sets_of
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Count
 from kg_adapters.set_requests import Aggregated, Grouped, Listed, SetQuestion, SetRequest, SharedBy
 from kg_adapters.terms import Attribute, Fact, Literal
 from kg_adapters.testing import edge, iri, typed
-from kg_adapters.testing.set_reference import SetReference
 from kg_adapters.values import compares
 
 
@@ -51,7 +51,7 @@ FACTS = (
     *(value("heat", "released", "1995-12-15", "date"), value("ran", "released", "1985", "gYear")),
     *(value("m", "length", "long", "string"), value("ann", "label", "Ann", "string")),
 )
-REFERENCE = SetReference(FACTS, Vocabulary())
+SETS = sets_of(FACTS, Vocabulary())
 FILMS = Instances(iri("film"))
 PEOPLE = Members((iri("ann"), iri("bob"), iri("cid")))
 TRUE_YEAR = typed("1985", "gYear")
@@ -69,7 +69,7 @@ def _steps(step: str) -> tuple[Step, ...]:
 
 
 def names(expression: SetExpression) -> list[str]:
-    found = REFERENCE.compute(SetRequest(Listed(expression))).members
+    found = SETS.compute(SetRequest(Listed(expression))).members
     return [term.value if isinstance(term, Literal) else term.local_part for term in found]
 
 
@@ -130,16 +130,16 @@ def test_an_expression_stands_for_one_set_in_one_order(case: Case) -> None:
 def test_different_pairs_of_a_node_and_its_value_are_taken_together(
     question: SetQuestion, count: int, value: float | Literal | None, members: tuple[int, int]
 ) -> None:
-    found = REFERENCE.compute(SetRequest(question))
+    found = SETS.compute(SetRequest(question))
     assert (found.count, found.value) == (Count(count), value)
     assert (found.measured.value, found.without.value) == members
 
 
 def test_groups_count_members_and_shared_terms_are_led_to_from_each_set() -> None:
-    grouped = REFERENCE.compute(SetRequest(Grouped(PEOPLE, path("born"))))
+    grouped = SETS.compute(SetRequest(Grouped(PEOPLE, path("born"))))
     assert [(str(group.by), group.size) for group in grouped.groups] == [(str(iri("rome")), Count(2))]
     assert grouped.without == Count(1)
-    shared = REFERENCE.compute(SetRequest(SharedBy((Members((iri("ann"),)), Members((iri("cid"),)))))).shared
+    shared = SETS.compute(SetRequest(SharedBy((Members((iri("ann"),)), Members((iri("cid"),)))))).shared
     assert [(each.step, each.term) for each in shared] == [(Step(iri("born")), iri("rome"))]
 
 
