@@ -6,8 +6,9 @@ Both forms of an answer, its lines and its data, have the same texts: as `kg_bou
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final, TypeAlias
 
 import anyio
@@ -42,6 +43,8 @@ class Names:
         language: The language that texts are expected in, which need not be said.
         notes: What stands in brackets behind the id of an entity that has no label.
         terms: What else is shown, by its id.
+        held: What nodes without a name hold that are shown with it, incoming facts before outgoing; types are left out.
+        closed: Such nodes of which the graph does not say what they hold.
     """
 
     prefixes: Prefixes
@@ -50,6 +53,8 @@ class Names:
     language: str | None = None
     notes: Mapping[Node, str] = field(default_factory=dict[Node, str])
     terms: Collection[Node] = ()
+    held: Mapping[Node, tuple[Fact, ...]] = field(default_factory=dict[Node, tuple[Fact, ...]])
+    closed: tuple[Node, ...] = ()
     _entities: dict[Node, _Forms] = field(default_factory=dict[Node, _Forms], init=False, repr=False, compare=False)
     _relations: dict[Node, _Forms] = field(default_factory=dict[Node, _Forms], init=False, repr=False, compare=False)
     _namesakes: Counter[str] = field(default_factory=Counter[str], init=False, repr=False, compare=False)
@@ -148,6 +153,11 @@ class Names:
         """Return the labels of relations by short id; those without a label are left out."""
         return {forms[0]: forms[2] for iri in iris if (forms := self._forms(iri, "relation"))[2] is not None}
 
+    def held_by(self, nodes: Iterable[Node], shown: Collection[Fact]) -> tuple[Fact, ...]:
+        """Return what nodes without a name among some nodes hold, each fact once and none of those that are shown."""
+        held = dict.fromkeys(chain.from_iterable(self.held.get(node, ()) for node in nodes)) if self.held else ()
+        return tuple(fact for fact in held if fact not in shown)
+
     def counts(self, counts: Iterable[RelationCount], direction: EdgeDirection) -> dict[str, int]:
         """Return the counts of one direction by the relations' short ids."""
         return {self.relation_id(each.relation): each.count.value for each in counts if each.direction == direction}
@@ -223,6 +233,14 @@ def terms_of(facts: Iterable[Fact]) -> Iterable[Node]:
             yield fact.tail
         elif (unit := unit_of(fact.tail)) is not None:
             yield unit
+
+
+def ends_of(facts: Iterable[Fact]) -> Iterator[Node]:
+    """Yield the nodes that facts are about or lead to, with repeats."""
+    for fact in facts:
+        yield fact.head
+        if isinstance(fact, Triple):
+            yield fact.tail
 
 
 def shown_label(text: str, most: int = MAX_LABEL) -> str:

@@ -66,7 +66,7 @@ class SchemaEntry:
         """The line that shows it."""
         what = Over(self.iri) if self.kind != "class" and isinstance(self.iri, Iri) else self.iri
         example = (", e.g. ", *self.example) if self.example else ()
-        return Line((f"{self.kind} | ", what, " | ", self.count, *example), ())
+        return Line((f"{self.kind} | ", what, " | ", self.count, *example))
 
 
 def entries_of(schema: GraphSchema) -> list[SchemaEntry]:
@@ -180,7 +180,7 @@ class _View:
         lines = [each.line for each in foremost]
         names = await names_of(self.graph, terms_of_lines(lines))
         unnamed = without_label(lines, names)
-        names = (await opened(self.graph, unnamed, names, lambda _, __: False, always=True)).names
+        names = await opened(self.graph, unnamed, names, lambda _, __: False, always=True)
         written = await off_loop(lambda: {each: each.line.shown(names, MAX_LABEL) for each in foremost})
         extent = f"{size}{sizes_of(entries, self.schema, listed_only=kinds is None)}"
         part = "that is known of it " if kinds is not None and not self.schema.complete else ""

@@ -13,8 +13,8 @@ from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, Triple
 from kg_boundary.shown import set_apart, shown_within
 from kg_server.answers.coverage import both_ways
-from kg_server.answers.intermediates import Opened, with_intermediates
-from kg_server.answers.results import fitting, token_count
+from kg_server.answers.intermediates import with_intermediates
+from kg_server.answers.results import AnswerRows, Line, Over, fitting, token_count
 from kg_server.names import MAX_LABEL, Names, names_of, terms_of
 
 MAX_NAMESAKES: Final = 20
@@ -166,34 +166,31 @@ class Card:
     """What is known around one entity, shortened.
 
     Args:
-        lines: A line for each relation that fits, and one that counts the others.
-        rows: The relations that have a line: direction, id, count, and the ids and values shown.
-        held: What nodes without a name in `rows` hold, as rows of head, relation and tail.
-        labels: The labels of the entities and relations in all these, by short id.
+        rows: A line for each relation that fits: direction, id, count, and the ids and values shown.
+        others: The line that counts the other relations, if there are any.
     """
 
-    lines: tuple[str, ...]
-    rows: list[list[str]]
-    held: list[list[str]] | None
-    labels: dict[str, str]
+    rows: AnswerRows[Line]
+    others: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All lines."""
+        return (*self.rows.texts(), *self.others)
 
 
-NO_CARD: Final = Card((), [], None, {})
-
-
-async def entity_card(graph: KGAdapter, node: Node) -> Card:
-    """Return the card of an entity, types and names left out; without lines where nothing else is stated."""
+async def entity_card(graph: KGAdapter, node: Node) -> Card | None:
+    """Return the card of an entity, types and names left out, or None where the graph does not mention it."""
     # One more than is shown tells which relations have more, and only those need to be counted.
     request = NeighborRequest((node,), "both", limit=_MOST_FACTS, limit_per_relation=SHOWN + 1, values=True)
     page = (await graph.neighbors(request)).get(node)
     if page is None:
-        return NO_CARD
+        return None
     kept = [fact for fact in page.facts if fact.relation not in graph.vocabulary.unwalked]
     groups, sizes = await _once_each(graph, node, *await _counted(graph, node, kept, cut=page.cursor is not None))
     shown = [fact for facts in groups.values() for fact in facts[:SHOWN]]
     named = await names_of(graph, (node, *terms_of(shown), *(relation for _, relation in sizes)))
-    opened = await with_intermediates(graph, shown, named, (node,))
-    return _card(groups, sizes, opened)
+    return _card(groups, sizes, await with_intermediates(graph, shown, named, (node,)))
 
 
 def _grouped(node: Node, facts: Sequence[Fact]) -> _Groups:
@@ -247,43 +244,32 @@ async def _once_each(graph: KGAdapter, node: Node, groups: _Groups, sizes: _Size
     return {group: facts for group, facts in kept.items() if group in left}, left
 
 
-def _card(groups: _Groups, sizes: _Sizes, opened: Opened) -> Card:
-    names = opened.names
+def _card(groups: _Groups, sizes: _Sizes, names: Names) -> Card:
     room = CARD_TOKENS - OTHERS_TOKENS
-    lines: dict[_Group, str] = {}
-    shown: dict[_Group, Sequence[Fact]] = {}
+    lines: dict[_Group, Line] = {}
     for group, facts in groups.items():
         for most in (SHOWN, 1):
             line = _line(group, facts[:most], _shown(sizes[group]), names)
+            tokens = token_count(line.shown(names))
             # A relation with long lines leaves room for the others.
-            if token_count(line) <= (room if most == 1 else min(room, CARD_TOKENS // 4)):
-                lines[group], shown[group] = line, facts[:most]
-                room -= token_count(line)
+            if tokens <= (room if most == 1 else min(room, CARD_TOKENS // 4)):
+                lines[group] = line
+                room -= tokens
                 break
     left = {group: size for group, size in sizes.items() if group not in lines}
-    fields = opened.fields(list(chain.from_iterable(shown.values())))
-    return Card(
-        (*lines.values(), *([_others(left, names)] if left else ())),
-        [_row(group, facts, _shown(sizes[group]), names) for group, facts in shown.items()],
-        fields["held"],
-        fields["labels"] | fields["relations"],
-    )
+    return Card(AnswerRows(list(lines.values()), names), (_others(left, names),) if left else ())
 
 
-def _line(group: _Group, facts: Sequence[Fact], size: str, names: Names) -> str:
+def _line(group: _Group, facts: Sequence[Fact], size: str, names: Names) -> Line:
     """Return `occupation (P106) | 15: writer (Q36180), actor (Q33999), …`; with `-` before it what leads to it."""
     direction, relation = group
     marks = "" if size == "1" else ","
-    far = (fact.tail if direction == "out" else fact.head for fact in facts)
+    far = [fact.tail if direction == "out" else fact.head for fact in facts]
     shown = ", ".join(names.term(term, _LONGEST_VALUE_IN_FULL, relation=relation, marks=marks) for term in far)
     listed = shown if size == "1" else f"{size}: {shown}{'' if size == str(len(facts)) else ', …'}"
-    return f"{'-' if direction == 'in' else ''}{names.relation(relation)} | {listed}"
-
-
-def _row(group: _Group, facts: Sequence[Fact], size: str, names: Names) -> list[str]:
-    direction, relation = group
-    far = (names.row(fact)[2 if direction == "out" else 0] for fact in facts)
-    return [direction, names.relation_id(relation), size, *far]
+    cells = (names.row(fact)[2 if direction == "out" else 0] for fact in facts)
+    text = Over(relation, direction == "in"), " | ", listed
+    return Line(text, (direction, Over(relation), size, *cells), tuple(facts))
 
 
 def _others(left: _Sizes, names: Names) -> str:

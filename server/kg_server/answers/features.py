@@ -1,22 +1,21 @@
 """Feature: the values of one entity."""
 
-from collections.abc import Sequence
-
 from kg_adapters.models import NO_FEATURES, Feature
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import KGAdapter, SupportsFeatureNote
 from kg_adapters.requests import FeatureRequest
-from kg_adapters.terms import Node
+from kg_adapters.terms import Iri, Literal, Node
 from kg_server.answers.coverage import absence
 from kg_server.answers.results import (
     Answer,
+    AnswerRows,
     FeaturesResult,
     Line,
     Over,
-    fitted_lines,
+    Piece,
+    fitted_rows,
     in_columns,
     kind_of_value,
-    labels_of_relations,
     terms_of_lines,
 )
 from kg_server.names import Names, names_of
@@ -49,29 +48,39 @@ async def features_of(graph: KGAdapter, *, entity: str, feature: str | None, max
     note = f" {graph.feature_note}" if chosen is None and isinstance(graph, SupportsFeatureNote) else ""
     total, is_only = page.total, chosen is not None and page.total.value == len(lines) == 1
 
-    def build(here: Sequence[Line]) -> Answer:
+    def build(rows: AnswerRows[Line]) -> Answer:
         summary = f"{_has(node, chosen, names)} has {total.of('value')}; all here.{note}"
         if is_only:
-            summary = f"{_has(node, chosen, names)} | {here[0].shown(names)}"
-        elif len(here) < total.value:
+            summary = f"{_has(node, chosen, names)} | {rows.texts()[0]}"
+        elif len(rows) < total.value:
             others = "name a feature to see more of it" if chosen is None else "the others do not fit into an answer"
-            summary = f"{_has(node, chosen, names)} has {total.of('value')}; the first {len(here)} are here; {others}."
+            summary = f"{_has(node, chosen, names)} has {total.of('value')}; the first {len(rows)} are here; {others}."
         result = FeaturesResult(
-            status="truncated" if len(here) < total.value else "ok",
+            status="truncated" if len(rows) < total.value else "ok",
             summary=summary,
-            features=[line.cells(names) for line in here],
+            features=rows.cells(),
             labels=names.entity_labels((node,)) or None,
-            relations=labels_of_relations(here, names),
+            relations=rows.fields()["relations"],
             total=total.value,
         )
-        return Answer(result, () if is_only else tuple(line.shown(names) for line in here))
+        return Answer(result, () if is_only else rows.texts())
 
-    return fitted_lines(lines, names, build, max_tokens)
+    return fitted_rows(AnswerRows(lines, names), build, max_tokens)
+
+
+class _ValueLine(Line):
+    """A value, in which a text keeps its language: values that differ in nothing else stay apart."""
+
+    def shown_piece(self, piece: Piece, names: Names, max_value: int, over: Iri | None) -> str:
+        """See `Line`."""
+        if isinstance(piece, Literal):
+            return names.plain(piece, over) or names.literal(piece, max_value)
+        return super().shown_piece(piece, names, max_value, over)
 
 
 def _line(feature: Feature, prefixes: Prefixes) -> Line:
     over, kind = Over(feature.relation), kind_of_value(feature.value, prefixes)
-    return Line(in_columns((over, feature.value)), (over, feature.value, kind))
+    return _ValueLine(in_columns((over, feature.value)), (over, feature.value, kind))
 
 
 def _has(entity: Node, chosen: Chosen | None, names: Names) -> str:

@@ -2,10 +2,10 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
-from typing import Final, TypedDict
+from typing import Final
 
 import anyio
 
@@ -28,52 +28,8 @@ _LONGEST_VALUE: Final = 80
 CLOSED: Final = "What some nodes without a name (_:…) hold is not here; a Sparql query can go through them."
 
 
-class FactFields(TypedDict):
-    """The fields that every answer with facts has."""
-
-    held: list[list[str]] | None
-    labels: dict[str, str]
-    relations: dict[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """What the intermediate nodes among some facts hold.
-
-    Args:
-        names: The names of everything, in which an intermediate node is followed by what it holds.
-        facts: What each of them holds, incoming before outgoing; types are left out.
-        closed: Those of which the graph does not say what they hold.
-    """
-
-    names: Names
-    facts: Mapping[Node, tuple[Fact, ...]]
-    closed: tuple[Node, ...] = ()
-
-    @property
-    def said(self) -> str:
-        """A sentence on the nodes that could not be opened; nothing where there are none."""
-        return f" {CLOSED}" if self.closed else ""
-
-    def fields(self, facts: Collection[Fact]) -> "FactFields":
-        """Return the fields of an answer that shows facts: what else their nodes hold, and the labels of all."""
-        held = self.held(ends_of(facts), facts)
-        every = (*facts, *held)
-        return {
-            "held": [self.names.row(fact) for fact in held] or None,
-            "labels": self.names.entity_labels(ends_of(every)),
-            "relations": self.names.relation_labels(fact.relation for fact in every),
-        }
-
-    def held(self, nodes: Iterable[Node], shown: Collection[Fact]) -> tuple[Fact, ...]:
-        """Return what the intermediate nodes among some nodes hold, each fact once and none of those that are shown."""
-        nodes = dict.fromkeys(nodes)
-        held = dict.fromkeys(chain.from_iterable(self.facts.get(node, ()) for node in nodes))
-        return tuple(fact for fact in held if fact not in shown)
-
-
-async def with_intermediates(graph: KGAdapter, facts: Sequence[Fact], names: Names, around: Collection[Node]) -> Opened:
-    """Return what the intermediate nodes among facts hold, by one more request where there are such nodes.
+async def with_intermediates(graph: KGAdapter, facts: Sequence[Fact], names: Names, around: Collection[Node]) -> Names:
+    """Return names in which the intermediate nodes among facts have what they hold, by one request where there are any.
 
     An intermediate node is a blank node, or an IRI that has no label, does not read like a name and has little around
     it; what it is beside has a label.
@@ -89,11 +45,8 @@ async def with_intermediates(graph: KGAdapter, facts: Sequence[Fact], names: Nam
     return await opened(graph, asked, names, lambda _, fact: fact in shown)
 
 
-async def with_intermediates_of_rows(graph: KGAdapter, rows: Sequence[Sequence[Term | None]], names: Names) -> Opened:
-    """Return what intermediate nodes in rows hold, and names in which each is followed by what its row lacks of that.
-
-    Where the graph does not answer in time, nothing is held and the names are as they were.
-    """
+async def with_intermediates_of_rows(graph: KGAdapter, rows: Sequence[Sequence[Term | None]], names: Names) -> Names:
+    """Return names in which the intermediate nodes in rows are followed by what their rows lack of what they hold."""
     beside: defaultdict[Node, set[Term | None]] = defaultdict(set)
     # What an endpoint calls a blank node is its name in one answer alone.
     kinds = Iri if graph.remote else Iri | BlankNode
@@ -101,15 +54,12 @@ async def with_intermediates_of_rows(graph: KGAdapter, rows: Sequence[Sequence[T
         for term in row:
             if isinstance(term, kinds) and term not in names.labels and may_be_opened(term, labelled=True):
                 beside[term].update(row)
-    asked = tuple(beside)[:MOST_OPENED]
-    try:
-        with anyio.fail_after(time_left_s(math.inf)):
-            return await opened(
-                graph, asked, names, lambda node, fact: (fact.head if fact.tail == node else fact.tail) in beside[node]
-            )
-    except (TimeoutError, BackendError):
-        note_partial("What nodes without a name hold is missing: it did not come in time.")
-        return Opened(names, {})
+    return await opened(
+        graph,
+        tuple(beside)[:MOST_OPENED],
+        names,
+        lambda node, fact: (fact.head if fact.tail == node else fact.tail) in beside[node],
+    )
 
 
 async def opened(
@@ -119,18 +69,31 @@ async def opened(
     is_shown: Callable[[Node, Fact], bool],
     *,
     always: bool = False,
-) -> Opened:
-    """Return what nodes without a name hold, by one request; of IRIs only intermediate nodes, unless always.
+) -> Names:
+    """Return names in which nodes without a label are followed by what they hold, by one request.
+
+    Where the graph does not answer in time, the names are as they were, and the answer says what is missing.
 
     Args:
         graph: Where they are.
         asked: The nodes.
         names: The names of what is shown.
         is_shown: Whether a fact of a node is shown anyway, and so is not part of its name.
-        always: Whether IRIs are opened that hold more or less than intermediate nodes do.
+        always: Whether all IRIs are opened, and not only those that hold as much as intermediate nodes do.
     """
     if not asked:
-        return Opened(names, {})
+        return names
+    try:
+        with anyio.fail_after(time_left_s(math.inf)):
+            return await _with_held(graph, asked, names, is_shown, always=always)
+    except (TimeoutError, BackendError):
+        note_partial("What nodes without a name hold is missing: it did not come in time.")
+        return names
+
+
+async def _with_held(
+    graph: KGAdapter, asked: tuple[Node, ...], names: Names, is_shown: Callable[[Node, Fact], bool], *, always: bool
+) -> Names:
     pages = await graph.neighbors(NeighborRequest(asked, "both", limit=MOST_HELD, values=True))
     closed = tuple(node for node in asked if isinstance(node, BlankNode) and node not in pages)
     unwalked = graph.vocabulary.unwalked
@@ -146,7 +109,7 @@ async def opened(
         node: _note(node, (fact for fact in of if not is_shown(node, fact)), pages[node], inner)
         for node, of in held.items()
     }
-    return Opened(replace(inner, notes={node: note for node, note in notes.items() if note}), held, closed)
+    return replace(inner, notes={node: note for node, note in notes.items() if note}, held=held, closed=closed)
 
 
 def _candidates(graph: KGAdapter, facts: Sequence[Fact], names: Names, around: frozenset[Node]) -> Iterator[Node]:
@@ -203,11 +166,3 @@ def said_of_held(node: Node, fact: Fact, names: Names) -> str:
     if fact.head != node:
         return f"{relation} of {names.entity(fact.head, ';')}"
     return f"{relation} {names.term(fact.tail, _LONGEST_VALUE, relation=fact.relation, marks=';')}"
-
-
-def ends_of(facts: Iterable[Fact]) -> Iterator[Node]:
-    """Yield the nodes that facts are about or lead to, with repeats."""
-    for fact in facts:
-        yield fact.head
-        if isinstance(fact, Triple):
-            yield fact.tail

@@ -8,10 +8,23 @@ from typing import Final
 from kg_adapters.models import NO_FEATURES, Count, Degree, Direction, NeighborPage, RelationCount
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest
-from kg_adapters.terms import Attribute, Fact, Iri, Node, Triple
+from kg_adapters.terms import Attribute, Iri, Node, Triple
 from kg_server.answers.coverage import OPPOSITE, BothWays, absence, both_ways, thinness, without_twins
-from kg_server.answers.intermediates import Opened, with_intermediates
-from kg_server.answers.results import Answer, DegreeResult, Knowledge, NeighborsResult, fitted, fitting, token_count
+from kg_server.answers.intermediates import CLOSED, with_intermediates
+from kg_server.answers.results import (
+    Answer,
+    AnswerRows,
+    DegreeResult,
+    Knowledge,
+    Line,
+    NeighborsResult,
+    Over,
+    Piece,
+    fitted_rows,
+    fitting,
+    in_columns,
+    token_count,
+)
 from kg_server.names import Names, names_of, terms_of
 from kg_server.naming.refusals import entity_of, require_entity, unknown_entity
 from kg_server.naming.relations import Chosen, NoSuchRelation, no_such_relation, relation_of
@@ -161,18 +174,18 @@ async def _fitted(graph: KGAdapter, query: NeighborQuery, page: NeighborPage, ma
     incoming = await _counts_of_incoming(graph, query, page)
     relations = (each.relation for each in (*counts, *(incoming or ())))
     named = await names_of(graph, (*query.terms, *terms_of(page.facts), *relations), max_tokens=max_tokens)
-    opened = await with_intermediates(graph, page.facts, named, (query.entity,))
+    names = await with_intermediates(graph, page.facts, named, (query.entity,))
     if not page.truncated:
-        answer = _answer(query, page, RelationTable(tuple(counts), (), len(counts)), opened, incoming)
+        answer = _answer(query, page, RelationTable(tuple(counts), (), len(counts)), names, incoming)
         if answer.tokens <= max_tokens:
             return answer
-    table = relation_table(opened.names, counts, int((max_tokens - _SUMMARY_TOKENS) * TABLE_SHARE))
+    table = relation_table(names, counts, int((max_tokens - _SUMMARY_TOKENS) * TABLE_SHARE))
     room = max_tokens - _SUMMARY_TOKENS // 2 - token_count("\n".join(table.lines))
-    fits = max(1, fitting(map(opened.names.fact, page.facts), room))
+    fits = max(1, fitting(map(names.fact, page.facts), room))
     while True:
         if fits < len(page.facts):
             page = await _page(graph, replace(query, limit=fits))
-        answer = _answer(query, page, table, opened, incoming)
+        answer = _answer(query, page, table, names, incoming)
         if fits <= 1 or answer.tokens <= max_tokens:
             return answer
         fits = max(1, min(fits - 1, fits * max_tokens // answer.tokens))
@@ -212,37 +225,37 @@ def _answer(
     query: NeighborQuery,
     page: NeighborPage,
     table: RelationTable,
-    opened: Opened,
+    names: Names,
     incoming: Sequence[RelationCount] | None,
 ) -> Answer:
-    names = opened.names
-    facts = sorted(page.facts, key=lambda fact: (fact.head != query.entity, fact.relation))
+    rows = AnswerRows(list(_lines(query, page)), names)
+    closed = f" {CLOSED}" if names.closed else ""
     result = NeighborsResult(
         status="truncated" if page.truncated else "ok",
-        summary=_summary(query, page, table, names, incoming) + opened.said,
-        triples=[names.row(each) for each in facts if isinstance(each, Triple)],
-        values=[names.row(each) for each in facts if isinstance(each, Attribute)],
+        summary=_summary(query, page, table, names, incoming) + closed,
+        triples=rows.facts(Triple),
+        values=rows.facts(Attribute),
         outgoing=names.counts(table.counts, "out"),
         incoming=names.counts(table.counts, "in"),
         total=page.total.value,
         cursor=page.cursor,
-        **opened.fields(facts),
+        **rows.fields(),
     )
     if query.is_answered_by(page):
         return Answer(result)
     counted = table.lines if page.truncated and query.relation is None else ()
-    return Answer(result, (*counted, *_lines(query, facts, names)))
+    return Answer(result, (*counted, *rows.texts()))
 
 
-def _lines(query: NeighborQuery, facts: Sequence[Fact], names: Names) -> Iterator[str]:
+def _lines(query: NeighborQuery, page: NeighborPage) -> Iterator[Line]:
     """Yield a line for each fact, below the first of each relation without it; `-` before it leads to the entity."""
-    groups = [(fact.relation, fact.head != query.entity) for fact in facts]
+    facts = sorted(page.facts, key=lambda fact: (fact.head != query.entity, fact.relation))
+    groups = [Over(fact.relation, fact.head != query.entity) for fact in facts]
     alone = query.relation is not None and len(set(groups)) == 1
-    for fact, group, before in zip(facts, groups, [None, *groups], strict=False):
-        relation, backwards = group
-        far = names.entity(fact.head) if backwards else names.term(fact.tail, relation=relation)
-        over = "" if alone else "  " if group == before else f"{'-' if backwards else ''}{names.relation(relation)} | "
-        yield f"{over}{far}"
+    for fact, over, before in zip(facts, groups, [None, *groups], strict=False):
+        far = fact.head if over.backwards else fact.tail
+        shown: tuple[Piece, ...] = () if alone else ("  ",) if over == before else (over, " | ")
+        yield Line((*shown, far), facts=(fact,))
 
 
 def _summary(
@@ -348,10 +361,10 @@ async def degree_of(
         note, knowledge = f"{note}{_sentence(missing.clause)}", missing.knowledge
     elif chosen is not None and all(each.direction == "out" for each in counts):
         note += _sentence(await thinness(graph, [node], chosen.relation))
-    lines = [f"{each.direction} | {names.relation(each.relation)} | {each.count}" for each in counts]
+    lines = [Line(in_columns((each.direction, Over(each.relation), each.count))) for each in counts]
 
-    def build(shown: int) -> Answer:
-        here, hidden = counts[:shown], len(counts) - shown
+    def build(rows: AnswerRows[Line]) -> Answer:
+        here, hidden = counts[: len(rows)], len(counts) - len(rows)
         cut = f" The {hidden:,} rarest relations are left out; name one to count it, or search Schema(about=…)."
         result = DegreeResult(
             status="truncated" if hidden else "ok" if counts else "empty",
@@ -361,11 +374,11 @@ async def degree_of(
             exact=degree.neighbors.exact,
             outgoing=names.counts(here, "out"),
             incoming=names.counts(here, "in"),
-            relations=names.relation_labels([each.relation for each in here]),
+            relations=rows.fields()["relations"],
         )
-        return Answer(result, tuple(lines[:shown]))
+        return Answer(result, rows.texts())
 
-    return fitted(build, len(lines), max_tokens)
+    return fitted_rows(AnswerRows(lines, names), build, max_tokens)
 
 
 def _sentence(clause: str) -> str:

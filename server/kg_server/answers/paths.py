@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from sys import maxsize
-from typing import Final
+from typing import Final, Self
 from typing import Literal as Choice
 
 import anyio
@@ -19,8 +19,8 @@ from kg_adapters.models import Count, Degree, NeighborPage, Path, PathRequest, P
 from kg_adapters.protocol import KGAdapter, SupportsPaths
 from kg_adapters.requests import NeighborRequest, check_path_request
 from kg_adapters.terms import BlankNode, Iri, Node, Triple, node_key
-from kg_server.answers.intermediates import Opened, with_intermediates
-from kg_server.answers.results import Answer, Line, Over, PathsResult, Piece, Status, fitted_lines
+from kg_server.answers.intermediates import with_intermediates
+from kg_server.answers.results import Answer, AnswerRows, Line, Over, PathsResult, Piece, Status, fitted_rows
 from kg_server.names import Names, names_of, terms_of
 from kg_server.naming.refusals import require_entity
 from kg_server.settings import Settings
@@ -225,8 +225,8 @@ async def paths_between(
     names = await names_of(graph, (start, end, *shown_hubs, *terms_of(walked)), max_tokens=max_tokens)
     ranked = found.paths if question is None else _by_question(found.paths, question, names)
     shown = ranked[:limit]
-    opened = await with_intermediates(graph, [each for path in shown for each in path.triples], names, (start, end))
-    return fitted_lines(_lines(shown), opened.names, lambda here: _answer(request, found, here, opened), max_tokens)
+    names = await with_intermediates(graph, [each for path in shown for each in path.triples], names, (start, end))
+    return fitted_rows(AnswerRows(_lines(shown), names), lambda rows: _answer(request, found, rows), max_tokens)
 
 
 def _by_question(paths: Sequence[Path], question: str, names: Names) -> Sequence[Path]:
@@ -241,28 +241,32 @@ def _wording(path: Path, names: Names) -> str:
     return " ".join(names.labels.get(word, word.local_part) for word in words)
 
 
-@dataclass(frozen=True, slots=True)
-class _PathLine(Line):
-    """One path, or those by what both ends share over a relation."""
-
-    paths: tuple[Path, ...]
-
-
-def _answer(request: PathRequest, found: PathsFound, here: Sequence[_PathLine], opened: Opened) -> Answer:
-    names = opened.names
-    paths = [[names.row(triple) for triple in path.triples] for line in here for path in line.paths]
-    walked = [triple for line in here for path in line.paths for triple in path.triples]
+def _answer(request: PathRequest, found: PathsFound, rows: AnswerRows["_PathLine"]) -> Answer:
+    names = rows.names
+    paths = [[names.row(triple) for triple in path.triples] for line in rows for path in line.paths]
     result = PathsResult(
         status=_status(found, len(paths)),
-        knowledge="stated" if here else "unknown",
+        knowledge="stated" if paths else "unknown",
         summary=_summary(request, found, names) + _left_out(found, len(paths)),
         paths=paths,
         total=found.total.value,
         exhaustive=found.exhaustive,
         skipped_hubs=[names.entity_id(hub) for hub in found.skipped_hubs],
-        **opened.fields(walked),
+        **rows.fields(),
     )
-    return Answer(result, tuple(line.shown(names) for line in here))
+    return Answer(result, rows.texts())
+
+
+@dataclass(frozen=True, slots=True)
+class _PathLine(Line):
+    """One path, or those by what both ends share over a relation."""
+
+    paths: tuple[Path, ...] = ()
+
+    @classmethod
+    def of(cls, text: Sequence[Piece], *paths: Path) -> Self:
+        """Return the line that shows some paths by a text."""
+        return cls(tuple(text), (), tuple(triple for path in paths for triple in path.triples), paths=paths)
 
 
 def _lines(paths: Sequence[Path]) -> list[_PathLine]:
@@ -283,7 +287,7 @@ def _line(path: Path) -> _PathLine:
     for here, there, triple in zip(path.nodes, path.nodes[1:], path.triples, strict=False):
         over = Over(triple.relation)
         text += [" -[", over, "]-> ", there] if triple.head == here else [" <-[", over, "]- ", there]
-    return _PathLine(tuple(text), (), (path,))
+    return _PathLine.of(text, path)
 
 
 def _shared_line(paths: Sequence[Path]) -> _PathLine:
@@ -292,7 +296,7 @@ def _shared_line(paths: Sequence[Path]) -> _PathLine:
     text: list[Piece] = ["both | ", *((shared,) if shared is not None else ()), " | "]
     for number, path in enumerate(paths):
         text += [", " if number else "", path.nodes[1]]
-    return _PathLine(tuple(text), (), tuple(paths))
+    return _PathLine.of(text, *paths)
 
 
 def _shared(path: Path) -> Over | None:

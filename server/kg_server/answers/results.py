@@ -1,8 +1,9 @@
 """Result models of the tools, the line grammar for facts, and cutting an answer to a token budget."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, TypeAlias, TypeVar
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Final, Generic, TypeAlias, TypedDict, TypeVar
 from typing import Literal as Choice
 
 from mcp.types import CallToolResult, TextContent
@@ -11,10 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from kg_adapters.calls import lacking
 from kg_adapters.models import Count
 from kg_adapters.prefixes import Prefixes
-from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, BlankNode, Iri, Literal, Node, Term
+from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, BlankNode, Fact, Iri, Literal, Node, Term
 from kg_boundary.shown import shown, shown_within
 from kg_server.answers.values import unit_of
-from kg_server.names import MAX_VALUE, Names, shown_datatype
+from kg_server.names import MAX_VALUE, Names, ends_of, shown_datatype
 
 BYTES_PER_TOKEN: Final = 3
 
@@ -191,23 +192,6 @@ class Answer:
         )
 
 
-def fitted(build: Callable[[int], Answer], most: int, max_tokens: int) -> Answer:
-    """Return the answer with as many items as its budget allows, at least one.
-
-    Args:
-        build: Makes the answer that shows the first so many items.
-        most: How many items there are.
-        max_tokens: The budget of either form.
-    """
-    count = most
-    while True:
-        answer = build(count)
-        tokens = answer.tokens
-        if count <= 1 or tokens <= max_tokens:
-            return answer
-        count = max(1, min(count - 1, count * max_tokens // tokens))
-
-
 @dataclass(frozen=True, slots=True)
 class Over:
     """A relation or feature, and whether it is walked from tail to head."""
@@ -227,63 +211,155 @@ class Line:
     """One fact of an answer: what readers see, as pieces of one line, and what programs see, as cells of one row.
 
     A text is shown as it is; a node, relation or literal by `Names`, with its label in the line and its id in the row.
-    `marks` separate names in the line, beside its columns (`set_apart`).
+
+    Args:
+        text: The pieces of the line.
+        row: The cells of the row.
+        facts: The facts that the line shows.
+        marks: What separates names in the line, beside its columns (`set_apart`).
     """
 
     text: tuple[Piece, ...]
-    row: tuple[Piece, ...]
+    row: tuple[Piece, ...] = ()
+    facts: tuple[Fact, ...] = ()
     marks: str | None = field(default=None, kw_only=True)
 
     @property
-    def nodes(self) -> Iterator[Node]:
-        """The entities that the line names."""
-        return (piece for piece in (*self.text, *self.row) if isinstance(piece, Iri | BlankNode))
+    def rows(self) -> tuple[tuple[Piece, ...], ...]:
+        """All rows of the line."""
+        return (self.row,) if self.row else ()
 
     @property
-    def relations(self) -> Iterator[Iri]:
-        """The relations and features that the line names."""
-        return (piece.relation for piece in (*self.text, *self.row) if isinstance(piece, Over))
+    def stated(self) -> Iterable[Fact]:
+        """The facts that the line states."""
+        return self.facts
 
     @property
-    def units(self) -> Iterator[Iri]:
-        """The units of the values that the line names, where they are entities."""
-        return (unit for piece in self.text if isinstance(piece, Literal) and (unit := unit_of(piece)) is not None)
+    def pieces(self) -> Iterator[Piece]:
+        """Everything that is named in the line or in its rows."""
+        yield from chain(self.text, *self.rows)
+        for fact in self.facts:
+            yield from (fact.head, Over(fact.relation), fact.tail)
 
     def shown(self, names: Names, max_value: int = MAX_VALUE) -> str:
         """Return the line for readers, with values of at most so many characters."""
         parts: list[str] = []
-        over: Iri | None = None
+        over = self.facts[0].relation if self.facts else None
         for piece in self.text:
             over = piece.relation if isinstance(piece, Over) else over
-            parts.append(_shown(piece, names, max_value, over, self.marks))
+            parts.append(self.shown_piece(piece, names, max_value, over))
         return "".join(parts)
 
-    def cells(self, names: Names, max_value: int = MAX_VALUE) -> list[str]:
-        """Return the row for programs, with values of at most so many characters."""
-        return [_cell(piece, names, max_value) for piece in self.row]
+    def shown_piece(self, piece: Piece, names: Names, max_value: int, over: Iri | None) -> str:
+        """Return a piece as readers see it; of a value, `over` is the relation before it."""
+        match piece:
+            case Literal():
+                return names.value(piece, max_value, relation=over)
+            case Iri() | BlankNode():
+                return names.entity(piece, self.marks)
+            case Over(relation, backwards):
+                return f"{'-' if backwards else ''}{names.relation(relation, self.marks)}"
+            case _:
+                return str(piece)
 
 
 L = TypeVar("L", bound=Line)
 
 
-def fitted_lines(
-    lines: Sequence[L],
-    names: Names,
-    build: Callable[[Sequence[L]], Answer],
-    max_tokens: int,
-    max_value: int = MAX_VALUE,
-) -> Answer:
+class RowFields(TypedDict):
+    """The fields that every answer with rows has: what nodes without a name hold, and the labels of all."""
+
+    held: list[list[str]] | None
+    labels: dict[str, str]
+    relations: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRows(Generic[L]):
+    """The lines of an answer, in both of its forms.
+
+    Args:
+        lines: The lines.
+        names: The names of all that they name.
+        max_value: The most characters of a value.
+    """
+
+    lines: Sequence[L]
+    names: Names
+    max_value: int = MAX_VALUE
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __iter__(self) -> Iterator[L]:
+        return iter(self.lines)
+
+    def texts(self) -> tuple[str, ...]:
+        """Return the lines for readers."""
+        return tuple(line.shown(self.names, self.max_value) for line in self.lines)
+
+    def cells(self) -> list[list[str]]:
+        """Return the rows for programs."""
+        return [[self._cell(piece) for piece in row] for line in self.lines for row in line.rows]
+
+    def facts(self, kind: type[Fact]) -> list[list[str]]:
+        """Return the triples, or the attributes, that the lines show, as rows of head, relation and tail."""
+        return [self.names.row(fact) for line in self.lines for fact in line.facts if isinstance(fact, kind)]
+
+    def fields(self) -> RowFields:
+        """Return what nodes without a name hold beside what the lines state of it, and the labels of everything."""
+        pieces = list(dict.fromkeys(chain.from_iterable(line.pieces for line in self.lines)))
+        nodes = [piece for piece in pieces if isinstance(piece, Iri | BlankNode)]
+        stated = {fact for line in self.lines for fact in line.stated} if self.names.held else set[Fact]()
+        held = self.names.held_by(nodes, stated)
+        relations = (piece.relation for piece in pieces if isinstance(piece, Over))
+        return {
+            "held": [self.names.row(fact) for fact in held] or None,
+            "labels": self.names.entity_labels((*nodes, *ends_of(held))),
+            "relations": self.names.relation_labels((*relations, *(fact.relation for fact in held))),
+        }
+
+    def _cell(self, piece: Piece) -> str:
+        match piece:
+            case str():
+                return piece
+            case Over():
+                return f"{'-' if piece.backwards else ''}{self.names.relation_id(piece.relation)}"
+            case Count():
+                return str(piece.value)
+            case Literal():
+                return shown_within(piece.value, self.max_value)
+            case _:
+                return self.names.entity_id(piece)
+
+
+def fitted(build: Callable[[int], Answer], most: int, max_tokens: int) -> Answer:
+    """Return the answer with as many items as its budget allows, at least one.
+
+    Args:
+        build: Makes the answer that shows the first so many items.
+        most: How many items there are.
+        max_tokens: The budget of either form.
+    """
+    count = most
+    while True:
+        answer = build(count)
+        tokens = answer.tokens
+        if count <= 1 or tokens <= max_tokens:
+            return answer
+        count = max(1, min(count - 1, count * max_tokens // tokens))
+
+
+def fitted_rows(rows: AnswerRows[L], build: Callable[[AnswerRows[L]], Answer], max_tokens: int) -> Answer:
     """Return the answer with as many of the first lines as its budget allows, at least one.
 
     Args:
-        lines: The lines that may be shown, the most important first.
-        names: The names of all that they name.
+        rows: The lines that may be shown, the most important first.
         build: Makes the answer that shows some lines.
         max_tokens: The budget of either form.
-        max_value: The most characters of a value.
     """
-    possible = lines[: 1 + fitting((line.shown(names, max_value) for line in lines), max_tokens)]
-    return fitted(lambda count: build(possible[:count]), len(possible), max_tokens)
+    possible = 1 + fitting((line.shown(rows.names, rows.max_value) for line in rows), max_tokens)
+    return fitted(lambda count: build(replace(rows, lines=rows.lines[:count])), min(possible, len(rows)), max_tokens)
 
 
 def in_columns(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
@@ -293,53 +369,20 @@ def in_columns(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
 
 
 def terms_of_lines(lines: Iterable[Line]) -> Iterator[Node]:
-    """Yield all terms that lines name, with repeats."""
-    for line in lines:
-        yield from line.nodes
-        yield from line.relations
-        yield from line.units
-
-
-def labels_of_entities(lines: Iterable[Line], names: Names) -> dict[str, str]:
-    """Return the labels of the entities that lines name, by short id."""
-    return names.entity_labels(dict.fromkeys(node for line in lines for node in line.nodes))
-
-
-def labels_of_relations(lines: Iterable[Line], names: Names) -> dict[str, str]:
-    """Return the labels of the relations that lines name, by short id."""
-    return names.relation_labels(dict.fromkeys(relation for line in lines for relation in line.relations))
+    """Yield all terms that lines name, the units of their values too, with repeats."""
+    for piece in chain.from_iterable(line.pieces for line in lines):
+        match piece:
+            case Iri() | BlankNode():
+                yield piece
+            case Over():
+                yield piece.relation
+            case Literal() if (unit := unit_of(piece)) is not None:
+                yield unit
+            case _:
+                pass
 
 
 def kind_of_value(value: Literal, prefixes: Prefixes) -> str:
     """Return the language of a value, or its datatype; nothing for a plain text."""
     plain = value.datatype in {XSD_STRING, RDF_LANG_STRING}
     return shown(value.language or "") or ("" if plain else shown_datatype(value.datatype, prefixes))
-
-
-def _shown(piece: Piece, names: Names, max_value: int, over: Iri | None, marks: str | None) -> str:
-    match piece:
-        case str():
-            return piece
-        case Over():
-            return f"{'-' if piece.backwards else ''}{names.relation(piece.relation, marks)}"
-        case Count():
-            return str(piece)
-        case Literal():
-            # A text keeps its language: values that differ in nothing else stay apart.
-            return names.plain(piece, over) or names.literal(piece, max_value)
-        case _:
-            return names.entity(piece, marks)
-
-
-def _cell(piece: Piece, names: Names, max_value: int) -> str:
-    match piece:
-        case str():
-            return piece
-        case Over():
-            return f"{'-' if piece.backwards else ''}{names.relation_id(piece.relation)}"
-        case Count():
-            return str(piece.value)
-        case Literal():
-            return shown_within(piece.value, max_value)
-        case _:
-            return names.entity_id(piece)

@@ -4,29 +4,27 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice, zip_longest
-from math import ceil, inf
+from math import ceil
 from typing import Final
 
 import anyio
 
-from kg_adapters.calls import note_partial, time_left_s
 from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.terms import BlankNode, Fact, Iri, Literal
+from kg_adapters.terms import Fact, Literal
 from kg_boundary.shown import clipped
-from kg_server.answers.intermediates import Opened, ends_of, opened, without_label
+from kg_server.answers.intermediates import opened, without_label
 from kg_server.answers.results import (
     MOST_TOKENS,
     Answer,
+    AnswerRows,
     Knowledge,
     Line,
     Note,
     Piece,
     Status,
-    fitted_lines,
+    fitted_rows,
     fitting,
-    labels_of_entities,
-    labels_of_relations,
     terms_of_lines,
 )
 from kg_server.compose.computing import Wanted, work_out
@@ -218,27 +216,20 @@ async def composition(
     if all(part.failure is not None for part in parts):
         raise _refusal(parts)
     lines = list(_lines(parts, expression, max_tokens))
-    heads = [Line(note, ()) for part in parts for note in (*part.notes, (part.size,))]
+    heads = [Line(note) for part in parts for note in (*part.notes, (part.size,))]
     terms = await off_loop(lambda: dict.fromkeys(terms_of_lines([*lines, *heads])), len(lines))
     described = await _described(graph, lines, await names_of(graph, terms), max_tokens)
     report = _Report(parts, expression, lines, described, evidence, max_tokens, explain=explain)
     return await off_loop(report.answer, len(lines))
 
 
-async def _described(graph: KGAdapter, lines: Sequence[Told], names: Names, max_tokens: int) -> Opened:
+async def _described(graph: KGAdapter, lines: Sequence[Told], names: Names, max_tokens: int) -> Names:
     """Return names in which a node of the results that has no label is followed by what it holds."""
     results = [line for line in lines if line.section == "result"]
     most = max_tokens // _DESCRIBED_LINE_TOKENS
     asked = await off_loop(lambda: without_label(results, names)[:most], len(results))
-    if not asked:
-        return Opened(names, {})
     told = await off_loop(lambda: frozenset(fact for line in results for fact in line.stated), len(results))
-    try:
-        with anyio.fail_after(time_left_s(inf)):
-            return await opened(graph, asked, names, lambda _, fact: fact in told, always=True)
-    except (TimeoutError, BackendTimeout):
-        note_partial("What nodes without a name hold is missing: it did not come in time.")
-        return Opened(names, {})
+    return await opened(graph, asked, names, lambda _, fact: fact in told, always=True)
 
 
 def _refusal(parts: Sequence[Worked]) -> Exception:
@@ -274,7 +265,7 @@ class _Report:
         parts: Its parts.
         expression: Its text.
         lines: What may be said, the most important first.
-        described: The names of all that the lines name, and what nodes without a label hold.
+        names: The names of all that the lines name, and what nodes without a label hold.
         evidence: How much of the evidence is wanted.
         max_tokens: The budget of either form of the answer.
         explain: Whether the SPARQL is.
@@ -285,7 +276,7 @@ class _Report:
         parts: Sequence[Worked],
         expression: str,
         lines: Sequence[Told],
-        described: Opened,
+        names: Names,
         evidence: Evidence,
         max_tokens: int,
         *,
@@ -294,15 +285,14 @@ class _Report:
         self._parts = parts
         self._expression = expression
         self._lines = lines
-        self._described = described
-        self._names = described.names
+        self._names = names
         self._evidence: Evidence = evidence
         self._max_tokens = max_tokens
         self._explain = explain
 
     def answer(self) -> Answer:
         """Return the answer that fits into the budget in either form."""
-        return fitted_lines(self._foremost(), self._names, self._of, self._max_tokens)
+        return fitted_rows(AnswerRows(self._foremost(), self._names), self._of, self._max_tokens)
 
     def _foremost(self) -> Sequence[Told]:
         """Return the lines without the evidence that would take more than their share."""
@@ -314,10 +304,9 @@ class _Report:
             left += lines[: fitting([line.shown(self._names) for line in lines], int(self._max_tokens * share))]
         return left
 
-    def _of(self, kept: Sequence[Told]) -> Answer:
+    def _of(self, rows: AnswerRows[Told]) -> Answer:
+        kept = rows.lines
         read = {text: self._names.entity_id(node) for part in self._parts for text, node in part.read.items()}
-        nodes = dict.fromkeys(piece for line in kept for piece in line.text if isinstance(piece, Iri | BlankNode))
-        held = self._described.held(nodes, [fact for line in kept for fact in line.stated])
         result = ComposeResult(
             status=self._status(kept),
             knowledge=self._knowledge(),
@@ -326,14 +315,11 @@ class _Report:
             parts=self._rows(kept, "part") or [self._only_part()],
             results=self._rows(kept, "result"),
             evidence=self._rows(kept, "evidence"),
-            held=[self._names.row(fact) for fact in held] or None,
-            labels=labels_of_entities(kept, self._names) | self._names.entity_labels(ends_of(held)),
-            relations=labels_of_relations(kept, self._names)
-            | self._names.relation_labels(fact.relation for fact in held),
             sparql=self._rows(kept, "sparql") if self._explain else None,
+            **rows.fields(),
         )
-        told = (line for line in self._ordered(kept) if line.text and not self._in_summary(line))
-        return Answer(result, tuple(line.shown(self._names) for line in told))
+        told = [line for line in self._ordered(kept) if line.text and not self._in_summary(line)]
+        return Answer(result, AnswerRows(told, self._names).texts())
 
     def _in_summary(self, line: Told) -> bool:
         """Say whether a line says no more than the first: the number that a part is, or the only result of all."""
@@ -351,11 +337,10 @@ class _Report:
         yield from sorted(kept, key=lambda line: (line.part, order.index(line.section)))
 
     def _rows(self, kept: Sequence[Told], section: Section) -> list[list[str]]:
-        lines = (line for line in self._ordered(kept) if line.section == section)
-        return [Line((), row).cells(self._names) for line in lines for row in line.rows]
+        return AnswerRows([line for line in self._ordered(kept) if line.section == section], self._names).cells()
 
     def _only_part(self) -> list[str]:
-        return part_line(1, self._parts[0], self._expression).cells(self._names)
+        return AnswerRows([part_line(1, self._parts[0], self._expression)], self._names).cells()[0]
 
     def _status(self, kept: Sequence[Told]) -> Status:
         if any(isinstance(part.failure, BackendTimeout) for part in self._parts):
@@ -381,14 +366,14 @@ class _Report:
             for note in dict.fromkeys(part.notes):
                 parts_of.setdefault(note, []).append(str(number))
         for note, numbers in parts_of.items():
-            told = Told(note, (), "part", 1, marks=",").shown(self._names)
+            told = Told(note, section="part", marks=",").shown(self._names)
             whose = f"Part{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}: " if len(self._parts) > 1 else ""
             yield f"{whose}{told}"
 
     def _extent(self) -> str:
         if len(self._parts) == 1:
             (part,) = self._parts
-            told = part.results[0] if self._is_only(part) else Told((part.size,), (), "part", 1)
+            told = part.results[0] if self._is_only(part) else Told((part.size,), section="part")
             return f"{told.shown(self._names)}."
         failed = sum(part.failure is not None for part in self._parts)
         if not failed:

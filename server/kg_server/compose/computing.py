@@ -245,7 +245,7 @@ def _lines(graph: KGAdapter, number: int, stated: Sequence[_Statement]) -> Itera
     for each in stated:
         kind = (kind_of_value(each.end, graph.prefixes) or "text") if isinstance(each.end, Literal) else "node"
         text = (each.node, " | ", each.over, " | ", each.end)
-        yield Told(text, (str(number), each.node, each.over, each.end, kind), "result", number)
+        yield Told(text, (str(number), each.node, each.over, each.end, kind), part=number)
 
 
 MOST_IN_CELL: Final = 10

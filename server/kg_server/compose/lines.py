@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Final, Protocol, TypeAlias
 from typing import Literal as Choice
 
@@ -11,7 +10,7 @@ from kg_adapters.terms import Attribute, BlankNode, Fact, Iri, Literal, Node, Te
 from kg_boundary.shown import clipped, shown, visible_line
 from kg_server.answers.results import Line, Over, Piece
 from kg_server.compose.syntax import Call, RefusedPart
-from kg_server.names import MAX_VALUE, Names
+from kg_server.names import Names
 from kg_server.naming.refusals import MisreadExpression
 
 Section: TypeAlias = Choice["part", "result", "evidence", "sparql"]
@@ -20,25 +19,28 @@ _MAX_REASON: Final = 300
 _EXPRESSION: Final = 100
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Told(Line):
-    """A line of an answer of Compose: of which part, in which section, and further rows or facts that it stands for."""
+    """A line of an answer of Compose: in which section, of which part, and further rows that it stands for."""
 
-    section: Section
-    part: int
+    section: Section = "result"
+    part: int = 1
     more: tuple[tuple[Piece, ...], ...] = ()
-    facts: tuple[Fact, ...] = ()
 
     @property
     def rows(self) -> tuple[tuple[Piece, ...], ...]:
         """All rows of the line."""
-        return (self.row, *self.more)
+        return (self.row, *self.more) if self.row else ()
 
-    def shown(self, names: Names, max_value: int = MAX_VALUE) -> str:
-        """Return the line for readers, values plainly; evidence names things without their ids."""
-        if self.section != "evidence":
-            return "".join(_called(piece, names, max_value, self.marks) for piece in self.text)
-        return "".join(_alone(piece, names, max_value) for piece in self.text)
+    def shown_piece(self, piece: Piece, names: Names, max_value: int, over: Iri | None) -> str:
+        """See `Line`; in evidence things stand without their ids where nothing else can be meant."""
+        match piece if self.section == "evidence" else "":
+            case Over(relation, backwards):
+                return f"{'-' if backwards else ''}{names.alone(relation, ';', 'relation')}"
+            case Iri() | BlankNode() as node:
+                return names.alone(node, ";")
+            case _:
+                return super().shown_piece(piece, names, max_value, over)
 
     @property
     def stated(self) -> Iterator[Fact]:
@@ -51,17 +53,6 @@ class Told(Line):
                     yield Attribute(node, relation, value)
                 case _:
                     pass
-
-    @property
-    def nodes(self) -> Iterator[Node]:
-        """The entities that the line names."""
-        pieces = chain(self.text, *self.rows)
-        return (piece for piece in pieces if isinstance(piece, Iri | BlankNode))
-
-    @property
-    def relations(self) -> Iterator[Iri]:
-        """The relations and features that the line names."""
-        return (piece.relation for piece in chain(self.text, *self.rows) if isinstance(piece, Over))
 
 
 class Sized(Protocol):
@@ -97,8 +88,10 @@ def part_line(number: int, part: Sized, source: str) -> Told:
         pointer = ""
         if isinstance(part.failure, MisreadExpression):
             pointer = part.failure.within(at.start, at.end, source).removeprefix(part.failure.problem)
-        return Told((f"{text}error: {reason}{pointer}",), (str(number), expression, "error", reason), "part", number)
-    return Told((text, part.size), (str(number), expression, part.kind, part.size), "part", number)
+        return Told(
+            (f"{text}error: {reason}{pointer}",), (str(number), expression, "error", reason), (), "part", number
+        )
+    return Told((text, part.size), (str(number), expression, part.kind, part.size), (), "part", number)
 
 
 def chained(facts: Sequence[Fact]) -> tuple[Piece, ...]:
@@ -125,7 +118,7 @@ def chained(facts: Sequence[Fact]) -> tuple[Piece, ...]:
 
 def query_line(number: int, query: str) -> Told:
     """Return the line that shows the SPARQL of a part."""
-    return Told((f"SPARQL | {visible_line(query)}",), (str(number), query), "sparql", number)
+    return Told((f"SPARQL | {visible_line(query)}",), (str(number), query), (), "sparql", number)
 
 
 def reason_of(failure: KGError | None) -> str:
@@ -147,26 +140,3 @@ def spelled(start: int, end: int, source: str) -> str:
 def _told_reason(reason: str) -> str:
     """Return a message, whose names are shown already, in one column."""
     return clipped(visible_line(reason).replace(" | ", ", "), _MAX_REASON)
-
-
-def _called(piece: Piece, names: Names, max_value: int, marks: str | None) -> str:
-    match piece:
-        case Literal():
-            return names.value(piece, max_value)
-        case Iri() | BlankNode():
-            return names.entity(piece, marks)
-        case Over(relation, backwards):
-            return f"{'-' if backwards else ''}{names.relation(relation, marks)}"
-        case _:
-            return str(piece)
-
-
-def _alone(piece: Piece, names: Names, max_value: int) -> str:
-    """Return a piece of the evidence, in which things stand without their ids where nothing else can be meant."""
-    match piece:
-        case Over(relation, backwards):
-            return f"{'-' if backwards else ''}{names.alone(relation, ';', 'relation')}"
-        case Iri() | BlankNode():
-            return names.alone(piece, ";")
-        case _:
-            return _called(piece, names, max_value, None)

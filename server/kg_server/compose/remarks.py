@@ -320,7 +320,7 @@ def told(number: int, call: Call, asked: RemarkRequest, computed: Computed, hear
 
 def told_count(number: int, call: Call, asked: RemarkRequest, computed: Computed, heard: Heard) -> Worked:
     """Return what is told of a number of things; that there are none is not stated by any fact."""
-    line = Told((computed.count,), (str(number), "", "", computed.count, exactness(computed.count)), "result", number)
+    line = Told((computed.count,), (str(number), "", "", computed.count, exactness(computed.count)), part=number)
     evidence = tuple(each for witness in computed.witnesses for each in chain(number, witness))
     notes = (*heard.notes, *_remarks(asked, computed))
     knowledge: Knowledge | None = None if computed.count.value else "unknown"
@@ -374,7 +374,7 @@ class _Lines:
             text += [" | " if place or len(row.cells) > 1 else ": ", *self._shown(cell)]
             cells += self._cells(row.node, over, cell)
         first, *more = cells
-        return Told(tuple(text), first, "result", self._number, more=tuple(more), marks=",:")
+        return Told(tuple(text), first, part=self._number, more=tuple(more), marks=",:")
 
     def _shown(self, cell: Cell) -> Iterator[Piece]:
         if self._numbers:
@@ -402,7 +402,7 @@ class _Lines:
     def _line(
         self, text: tuple[Piece, ...], node: Piece, over: Piece, result: Piece, kind: str, *, marks: str | None = None
     ) -> Told:
-        return Told(text, (str(self._number), node, over, result, kind), "result", self._number, marks=marks)
+        return Told(text, (str(self._number), node, over, result, kind), part=self._number, marks=marks)
 
     def _kind(self, term: Term) -> str:
         return kind_of_value(term, self._prefixes) or "text" if isinstance(term, Literal) else "node"
@@ -485,4 +485,4 @@ def chain(number: int, witness: Witness) -> Iterator[Told]:
     if not witness.facts:
         return
     first, *more = [(fact.head, Over(fact.relation), fact.tail) for fact in witness.facts]
-    yield Told(chained(witness.facts), first, "evidence", number, more=tuple(more), facts=witness.facts)
+    yield Told(chained(witness.facts), first, witness.facts, "evidence", number, tuple(more))

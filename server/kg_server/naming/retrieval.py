@@ -11,9 +11,9 @@ from kg_adapters.models import Candidate
 from kg_adapters.protocol import KGAdapter, SupportsSearchNote
 from kg_adapters.terms import Node
 from kg_boundary.shown import in_quotes
-from kg_server.answers.cards import NO_CARD, Card, Sketches, entity_card, sketches_of
+from kg_server.answers.cards import Card, Sketches, entity_card, sketches_of
 from kg_server.answers.intermediates import with_intermediates_of_rows
-from kg_server.answers.results import Answer, CandidatesResult, Verdict, fitted
+from kg_server.answers.results import Answer, AnswerRows, CandidatesResult, Line, Verdict, fitted
 from kg_server.concurrency import off_loop
 from kg_server.names import MAX_LABEL, Names, shown_label
 from kg_server.naming.entities import MOST_NEAR, POOL, Identity, class_of, identify, judged
@@ -68,13 +68,15 @@ async def retrieval(
     identities, missing = await _with_meaning(meaning, found, kind)
     asked = _Asked(identities, kind, limit)
     told = await _sketches(graph, asked)
-    card = await _card(graph, identities)
+    no_card = Card(AnswerRows(tuple[Line, ...](), told.names))
+    card = await _card(graph, identities) or no_card
     note = _note(graph, identities) + (f" Names alone were compared: {missing}." if missing else "")
 
     compared = _COMPARED * len(identities)
     most = sum(len(asked.shown(identity)) for identity in identities)
 
     def build(count: int, card: Card) -> Answer:
+        fields = card.rows.fields()
         kept = asked.kept(count)
         missed = any(len(of) < len(identity.named) for of, identity in zip(kept, identities, strict=True))
         result = CandidatesResult(
@@ -85,25 +87,25 @@ async def retrieval(
             matches={identity.text: identity.match for identity in identities} if len(identities) > 1 else None,
             candidates=[_row(each, number, told) for number, of in enumerate(kept, start=1) for each in of],
             missing=missing or None,
-            card=card.rows or None,
-            held=card.held,
-            labels=card.labels or None,
+            card=card.rows.cells() or None,
+            held=fields["held"],
+            labels=fields["labels"] | fields["relations"] or None,
         )
         return Answer(result, (*_lines(asked, kept, told), *card.lines))
 
     def fit() -> Answer:
         whole = build(most, card)
         fits = whole.tokens <= max_tokens
-        return whole if fits else fitted(lambda count: build(count, NO_CARD), most, max_tokens)
+        return whole if fits else fitted(lambda count: build(count, no_card), most, max_tokens)
 
     return await off_loop(fit, compared)
 
 
-async def _card(graph: KGAdapter, identities: Sequence[Identity]) -> Card:
-    """Return the card of the one entity that is meant; an empty one where there are several texts or entities."""
+async def _card(graph: KGAdapter, identities: Sequence[Identity]) -> Card | None:
+    """Return the card of the one entity that is meant; None where there are several texts or entities."""
     if len(identities) == 1 and len(identities[0].named) == 1:
         return await entity_card(graph, identities[0].named[0].entity)
-    return NO_CARD
+    return None
 
 
 async def _with_meaning(meaning: Meaning, found: Sequence[Identity], kind: Node | None) -> tuple[list[Identity], str]:
@@ -144,7 +146,7 @@ async def _sketches(graph: KGAdapter, asked: _Asked) -> Sketches:
     if len(nodes) == 1:
         # Its card holds what it has.
         return told
-    return replace(told, names=(await with_intermediates_of_rows(graph, [(node,) for node in nodes], told.names)).names)
+    return replace(told, names=await with_intermediates_of_rows(graph, [(node,) for node in nodes], told.names))
 
 
 def _row(candidate: Candidate, number: int, told: Sketches) -> list[str]:

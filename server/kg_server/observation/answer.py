@@ -13,8 +13,8 @@ from kg_adapters.profile import unknown_profile
 from kg_adapters.protocol import KGAdapter, known_profile
 from kg_adapters.terms import BlankNode, Fact, Literal, Node, Term
 from kg_server.answers.coverage import InverseOf, no_inverse, one_way
-from kg_server.answers.intermediates import CLOSED, Opened, said_of_held
-from kg_server.answers.results import Answer, ObserveResult, Status, fitted, token_count
+from kg_server.answers.intermediates import CLOSED, said_of_held
+from kg_server.answers.results import Answer, AnswerRows, Line, ObserveResult, Over, Status, fitted, token_count
 from kg_server.concurrency import off_loop
 from kg_server.names import MAX_LABEL, Names
 from kg_server.naming.meaning import Meaning
@@ -167,17 +167,15 @@ class _Report:
         """Return the answer that shows the first groups by their lines, and so many others of the seeds by number."""
         names, shown = self.names, len(lines)
         written, left = self.groups[:shown], [group for group in self.groups[shown:] if group.hop == 1][:most]
-        fields = Opened(names, self.seen.held).fields([fact for group in written for fact in group.facts()])
-        fields["labels"] |= names.entity_labels(group.near for group in left)
-        fields["relations"] |= names.relation_labels(group.relation for group in left)
+        rows = AnswerRows([*(_row(group, names) for group in written), *(_counted_row(group) for group in left)], names)
         result = ObserveResult(
             status=self._status(shown),
             summary=" ".join((self._extent(shown), *self._left_out(shown))),
-            groups=[*(_row(group, names) for group in written), *(_counted_row(group, names) for group in left)],
+            groups=rows.cells(),
             found=len(self.seen.found),
             sampled=[names.entity_id(hub) for hub in self.seen.sampled[:LISTED_HUBS]],
             scorer=self.scorer,
-            **fields,
+            **rows.fields(),
         )
         return Answer(result, (*lines, *also(left, names)))
 
@@ -217,15 +215,15 @@ def _listed(nodes: Sequence[Node], most: int, names: Names) -> str:
     return f"{', '.join(names.entity(node, ',') for node in nodes[:most])}{others}"
 
 
-def _row(group: RelationGroup, names: Names) -> list[str]:
+def _row(group: RelationGroup, names: Names) -> Line:
     """Return a group as `ObserveResult.groups` has it."""
-    far = (names.literal(term) if isinstance(term, Literal) else names.entity_id(term) for term in group.far)
-    return [*_counted_row(group, names), f"{group.score:.3f}", str(group.hop), *far]
+    far = (names.literal(term) if isinstance(term, Literal) else term for term in group.far)
+    row = (*_counted_row(group).row, f"{group.score:.3f}", str(group.hop), *far)
+    return Line((), row, tuple(group.facts()))
 
 
-def _counted_row(group: RelationGroup, names: Names) -> list[str]:
-    direction = "in" if group.inverse else "out"
-    return [names.entity_id(group.near), names.relation_id(group.relation), direction, counted(group)]
+def _counted_row(group: RelationGroup) -> Line:
+    return Line((), (group.near, Over(group.relation), "in" if group.inverse else "out", counted(group)))
 
 
 async def observation(
@@ -294,7 +292,7 @@ def with_notes(names: Names, seen: Observation) -> Names:
         told = [fact for fact in facts if fact.head not in left_out and fact.tail not in left_out]
         notes[node] = "; ".join(said_of_held(node, fact, names) for fact in told)
     shown = [term for term in leading if not isinstance(term, Literal)]
-    return replace(names, notes={node: note for node, note in notes.items() if note}, terms=shown)
+    return replace(names, notes={node: note for node, note in notes.items() if note}, terms=shown, held=seen.held)
 
 
 async def _searched(

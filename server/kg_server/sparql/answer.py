@@ -3,9 +3,8 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice, pairwise
-from typing import Final
+from typing import Final, Self
 
 import anyio
 
@@ -19,19 +18,18 @@ from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_boundary.shown import clipped, in_quotes, shown, shown_within
 from kg_server.answers.coverage import absence
-from kg_server.answers.intermediates import ends_of, with_intermediates_of_rows
+from kg_server.answers.intermediates import with_intermediates_of_rows
 from kg_server.answers.results import (
     Answer,
+    AnswerRows,
     Knowledge,
     Line,
     Over,
     Piece,
     SparqlResult,
     Status,
-    fitted_lines,
+    fitted_rows,
     in_columns,
-    labels_of_entities,
-    labels_of_relations,
 )
 from kg_server.answers.values import plain_value
 from kg_server.concurrency import off_loop
@@ -236,7 +234,7 @@ class _Search:
         if tail.kind != "variable" and await self._ask([f"<{head}> <{relation}> ?any"]):
             return "denied", f"{names.entity(head)} has others over {names.relation(relation)}."
         missing = await absence(self.graph, head, relation)
-        return missing.knowledge, Line(missing.note(Over(relation)), ()).shown(names)
+        return missing.knowledge, Line(missing.note(Over(relation))).shown(names)
 
     async def _turned(self, statement: Statement, relation: Iri | None, before: Sequence[str]) -> str:
         """Return how a statement has matches the other way round, over its relation or that one's inverse."""
@@ -299,12 +297,19 @@ def terms_of_rows(rows: Sequence[Row]) -> Iterator[Node]:
     return (term for row in rows for term in row if term is not None and not isinstance(term, Literal))
 
 
-def line_of(row: Row, names: Names, max_value: int, left_out: Collection[int] = ()) -> Line:
-    """Return a row as one line, with values of at most so many characters, and without the text of some columns."""
-    pieces = [_piece(term, names.prefixes) for term in row]
-    shown = (piece for place, piece in enumerate(pieces) if place not in left_out)
-    text = (_value(piece, names, max_value) if isinstance(piece, Literal) else piece for piece in shown)
-    return Line(in_columns(text), tuple(pieces))
+class RowLine(Line):
+    """A row of an answer, in which numbers have no commas, as a query takes them."""
+
+    @classmethod
+    def of(cls, row: Row, prefixes: Prefixes, left_out: Collection[int] = ()) -> Self:
+        """Return a row as one line, without the text of some columns."""
+        pieces = tuple(_piece(term, prefixes) for term in row)
+        return cls(in_columns(piece for place, piece in enumerate(pieces) if place not in left_out), pieces)
+
+    def shown_piece(self, piece: Piece, names: Names, max_value: int, over: Iri | None) -> str:
+        """See `Line`."""
+        plain = plain_value(piece) if isinstance(piece, Literal) else None
+        return super().shown_piece(piece, names, max_value, over) if plain is None else plain.replace(",", "")
 
 
 def alike_columns(rows: Sequence[Row]) -> list[int]:
@@ -320,7 +325,7 @@ def told_once(row: Row, variables: Sequence[str], columns: Sequence[int], names:
     """Return a sentence on the columns that are alike; nothing where none is."""
     if not columns:
         return ""
-    cells = [line_of((row[place],), names, max_value).shown(names, max_value) for place in columns]
+    cells = [RowLine.of((row[place],), names.prefixes).shown(names, max_value) for place in columns]
     parts = [f"?{variables[place]} is {cell}" for place, cell in zip(columns, cells, strict=True)]
     return f"In every row {', '.join(parts)}."
 
@@ -336,12 +341,6 @@ def _is_relation(iri: Iri, prefixes: Prefixes) -> bool:
     if prefixes.relations is None or prefixes.relations.shorten(iri) is None:
         return False
     return prefixes.entities is None or prefixes.entities.shorten(iri) is None
-
-
-def _value(literal: Literal, names: Names, max_value: int) -> str:
-    """Return a value plainly; numbers without commas, as a query takes them."""
-    plain = plain_value(literal)
-    return names.value(literal, max_value) if plain is None else plain.replace(",", "")
 
 
 MAX_COLUMNS: Final = 100
@@ -381,41 +380,38 @@ async def sparql_query(
     # A row takes a token at least.
     rows = answer.rows[:max_tokens]
     labelled = await names_of(graph, terms_of_rows(rows), max_tokens=4 * cell)
-    opened = await with_intermediates_of_rows(graph, rows, labelled)
-    names = opened.names
+    names = await with_intermediates_of_rows(graph, rows, labelled)
     alike = alike_columns(rows)
-    lines = await off_loop(lambda: [line_of(row, names, cell, alike) for row in rows], len(rows))
+    lines = await off_loop(lambda: [RowLine.of(row, graph.prefixes, alike) for row in rows], len(rows))
     variables = [shown(variable) for variable in answer.variables]
     once = told_once(rows[0], variables, alike, names, cell) if alike else ""
     header = " | ".join(f"?{variable}" for place, variable in enumerate(variables) if place not in alike)
     reason = await _reason(graph, sparql, query, run.edits, answer, time_left_s(_left_s(deadline)))
 
-    def build(names: Names, here: Sequence[Line]) -> Answer:
-        held = opened.held(opened.facts, ()) if names is opened.names and here else ()
+    def build(here: AnswerRows[RowLine]) -> Answer:
+        fields = here.fields()
         result = SparqlResult(
             status=_status(answer, len(here)),
             knowledge=reason.knowledge,
             summary=" ".join(filter(None, (run.note, _summary(answer, len(here)), once, reason.text))),
             read=dict(run.read) or None,
             variables=variables,
-            rows=[line.cells(names, cell) for line in here],
-            labels=labels_of_entities(here, names)
-            | labels_of_relations(here, names)
-            | names.entity_labels(ends_of(held)),
-            held=[names.row(fact) for fact in held] or None,
-            relations=names.relation_labels(fact.relation for fact in held) or None,
+            rows=here.cells(),
+            labels=fields["labels"] | fields["relations"],
+            held=fields["held"],
+            relations=fields["relations"] or None,
             truth=answer.truth,
         )
-        return Answer(result, (header, *(line.shown(names, cell) for line in here)) if here else ())
+        return Answer(result, (header, *here.texts()) if len(here) else ())
 
     ways = (names, labelled) if columns > 1 else (names,)
     return await off_loop(
-        lambda: _whole(fitted_lines(lines, each, partial(build, each), max_tokens, cell) for each in ways), len(rows)
+        lambda: _whole(fitted_rows(AnswerRows(lines, each, cell), build, max_tokens) for each in ways), len(rows)
     )
 
 
 def _left_s(deadline: float) -> float:
-    return max(_LEAST_S, round(deadline - anyio.current_time(), 2))
+    return max(_LEAST_S, deadline - anyio.current_time())
 
 
 def _whole(answers: Iterator[Answer]) -> Answer:

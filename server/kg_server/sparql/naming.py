@@ -424,8 +424,8 @@ async def prepared(graph: KGAdapter, meaning: Meaning, query: str, *, timeout_s:
             return await _with_ids(graph, meaning, query)
     except TimeoutError:
         raise BackendTimeout(
-            f"The graph gave no answer within {timeout_s:g} s to what the names in the query stand for. Ask again with "
-            "a larger timeout_s, or write ids: Retrieve finds them."
+            f"The graph gave no answer within {round(timeout_s, 2):g} s to what the names in the query stand for. "
+            "Ask again with a larger timeout_s, or write ids: Retrieve finds them."
         ) from None
 
 

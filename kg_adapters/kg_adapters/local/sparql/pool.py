@@ -100,6 +100,6 @@ class SparqlPool:
                 "Try again, or with a larger timeout_s."
             )
         return (
-            f"The query was stopped after {timeout_s:g} s. Add a LIMIT, make a pattern more selective (name an entity "
-            "or a relation), or ask with a larger timeout_s."
+            f"The query was stopped after {round(timeout_s, 2):g} s. Add a LIMIT, make a pattern more selective "
+            "(name an entity or a relation), or ask with a larger timeout_s."
         )
