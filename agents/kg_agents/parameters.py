@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, ClassVar, Final, Literal, TypeAlias, TypeVar
 
@@ -347,7 +348,7 @@ AGENTS: Final[Mapping[str, type[AgentSettings]]] = {
 
 _LIMITS: Final = tuple(field.name for field in fields(Limits))
 
-S = TypeVar("S", bound=AgentSettings)
+S = TypeVar("S")
 
 
 class InvalidParameter(AgentError):
@@ -355,23 +356,25 @@ class InvalidParameter(AgentError):
 
 
 def read_parameters(kind: type[S], written: Iterable[str]) -> S:
-    """Return the parameters of an agent, from texts such as `hops=2`; the last of a name counts.
+    """Return the parameters of an agent or a method, from texts such as `hops=2`; the last of a name counts.
 
     Args:
-        kind: Those of which agent.
+        kind: Those of which agent or method: a dataclass.
         written: The texts; those of limits are named as the limit, as in `tokens=50000`.
 
     Raises:
         InvalidParameter: One is unknown, or has a wrong value.
     """
-    own = tuple(field.name for field in fields(kind) if field.name != "limits")
-    given = dict(_named(each, (*own, *_LIMITS)) for each in written)
+    names = [*signature(kind).parameters]
+    own = [name for name in names if name != "limits"]
+    given = dict(_named(each, (*own, *(_LIMITS if "limits" in names else ()))) for each in written)
     values: dict[str, object] = {name: given[name] for name in own if name in given}
     adapter = TypeAdapter(kind)
     try:
         usual = adapter.validate_python(values)
-        limits = asdict(usual.limits) | {name: given[name] for name in _LIMITS if name in given}
-        return adapter.validate_python({**values, "limits": limits})
+        if isinstance(usual, AgentSettings):
+            values["limits"] = asdict(usual.limits) | {name: given[name] for name in _LIMITS if name in given}
+        return adapter.validate_python(values)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = str(first["loc"][-1])

@@ -2,6 +2,7 @@
 
 import os
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -89,6 +90,7 @@ class LlmLine(_Line):
     """One call to the model, its reply or its failure, tokens, and when it began and how long it took, in seconds."""
 
     kind: Literal["llm"] = "llm"
+    model: str = ""
     purpose: str
     messages: tuple[RecordedMessage, ...]
     reply: str = ""
@@ -104,6 +106,11 @@ class LlmLine(_Line):
     took_s: float = 0.0
 
     @property
+    def usage(self) -> Usage:
+        """What the call has used; nothing where there was no reply."""
+        return Usage() if self.error else Usage(self.prompt_tokens, self.completion_tokens, self.cost, 1)
+
+    @property
     def completion(self) -> Completion:
         """The reply.
 
@@ -113,8 +120,7 @@ class LlmLine(_Line):
         if self.error:
             failure = ToolsUnsupported if self.no_tools else PromptTooLong if self.too_long else LlmError
             raise failure(self.error)
-        usage = Usage(self.prompt_tokens, self.completion_tokens, self.cost, 1)
-        return Completion(self.reply, usage, self.finish_reason, self.calls)
+        return Completion(self.reply, self.usage, self.finish_reason, self.calls)
 
 
 class ToolLine(_Line):
@@ -182,7 +188,32 @@ class InvalidTrace(AgentError):
     """A file is no trace, or of another version."""
 
 
-class Trace:
+class CallLog(ABC):
+    """Takes the lines of calls, each when the call ends.
+
+    Args:
+        clock: Seconds, from any beginning.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._began = clock()
+
+    @property
+    def now_s(self) -> float:
+        """Seconds since the log began."""
+        return round(self._clock() - self._began, 6)
+
+    @abstractmethod
+    def write(self, line: AnyLine) -> None:
+        """Add a line."""
+
+    def end(self, call: CallLine, **outcome: object) -> None:
+        """Add the line of a call that ends now."""
+        self.write(call.model_copy(update={**outcome, "took_s": round(self.now_s - call.at_s, 6)}))
+
+
+class Trace(CallLog):
     """Writes a record, line by line, so that what happened before a crash is there; only its owner may read it.
 
     Args:
@@ -191,9 +222,8 @@ class Trace:
     """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(clock)
         self.path = path
-        self._clock = clock
-        self._began = clock()
         self._file: IO[str] | None = None
 
     def __enter__(self) -> Self:
@@ -214,20 +244,11 @@ class Trace:
             self._file.close()
             self._file = None
 
-    @property
-    def now_s(self) -> float:
-        """Seconds since the record began."""
-        return round(self._clock() - self._began, 6)
-
     def write(self, line: AnyLine) -> None:
         """Add a line."""
         assert self._file is not None, "a trace is written inside its `with` block"  # noqa: S101 - a mistake of ours
         self._file.write(json_text(line.model_dump(mode="json")) + "\n")
         self._file.flush()
-
-    def end(self, call: CallLine, **outcome: object) -> None:
-        """Add the line of a call that ends now."""
-        self.write(call.model_copy(update={**outcome, "took_s": round(self.now_s - call.at_s, 6)}))
 
 
 def read_trace(path: Path) -> list[AnyLine]:
@@ -298,7 +319,7 @@ class TracedLlm:
     """Passes calls on to a model, records them and notifies the watcher."""
 
     llm: Llm
-    trace: Trace
+    trace: CallLog
     watcher: Watcher = field(default_factory=Watcher)
 
     @property
@@ -309,7 +330,7 @@ class TracedLlm:
     async def complete(self, request: LlmRequest) -> Completion:
         """See `Llm`."""
         self.watcher.on_begin(request.purpose)
-        line = LlmLine(purpose=request.purpose, messages=request.messages, at_s=self.trace.now_s)
+        line = LlmLine(model=self.name, purpose=request.purpose, messages=request.messages, at_s=self.trace.now_s)
         try:
             completion = await self.llm.complete(request)
         except LlmError as error:
@@ -339,7 +360,7 @@ class TracedTools:
     """Passes calls on to the tools, records those that end and notifies the watcher."""
 
     tools: Toolbox
-    trace: Trace
+    trace: CallLog
     watcher: Watcher = field(default_factory=Watcher)
 
     async def offer(self) -> ToolOffer:

@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final
 from zipfile import BadZipFile
 
 from inspect_ai.event import InfoEvent
 from inspect_ai.log import EvalLog, EvalSample, read_eval_log, write_eval_log
 from inspect_ai.scorer import Score
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
-from kg_agents.llm import AgentError, Completion, Llm, Message
+from kg_agents.llm import AgentError, Llm
+from kg_agents.trace import LlmLine, ToolLine
 from kg_eval.metrics.scores import JudgeVerdict, ScoredOutcome, Verdicts, judge, judge_metric
 from kg_eval.plan import InvalidPlan, RunPlan
 
@@ -23,32 +24,7 @@ class DamagedRun(AgentError):
     """A log of a run cannot be read; the text names the file."""
 
 
-class ModelRecord(BaseModel):
-    """One call to a model and its reply, as a log keeps it."""
-
-    model_config = ConfigDict(frozen=True)
-
-    kind: Literal["model"] = "model"
-    model: str
-    purpose: str
-    messages: tuple[Message, ...]
-    completion: Completion
-
-
-class ToolRecord(BaseModel):
-    """One call of a tool and its answer, or the reason why there is none, as a log keeps it."""
-
-    model_config = ConfigDict(frozen=True)
-
-    kind: Literal["tool"] = "tool"
-    tool: str
-    arguments: dict[str, object]
-    text: str
-    failed: bool
-
-
-CallRecord: TypeAlias = Annotated[ModelRecord | ToolRecord, Field(discriminator="kind")]
-_CALL: Final[TypeAdapter[ModelRecord | ToolRecord]] = TypeAdapter(CallRecord)
+_CALL: Final[TypeAdapter[LlmLine | ToolLine]] = TypeAdapter(Annotated[LlmLine | ToolLine, Field(discriminator="kind")])
 OUTCOME: Final = TypeAdapter(ScoredOutcome)
 
 
@@ -57,7 +33,7 @@ class LoggedQuestion:
     """One answered question of a run with its calls."""
 
     outcome: ScoredOutcome
-    calls: tuple[ModelRecord | ToolRecord, ...]
+    calls: tuple[LlmLine | ToolLine, ...]
 
 
 @dataclass(frozen=True, slots=True)

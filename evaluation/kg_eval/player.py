@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from kg_agents.evidence.matching import date_of, fold, is_name, number_of, truth_of
+from kg_agents.evidence.matching import MONTHS, UNITS, date_of, fold, is_name, number_of, truth_of
 from kg_agents.llm import Completion, FunctionCall, LlmRequest, Usage, estimated_tokens
 from kg_agents.llm.texts import tokens_in
 from kg_eval.questions import BenchmarkName, Record, read_questions
@@ -25,25 +25,6 @@ _OBSERVED: Final = re.compile(
 )
 _WITH_ID: Final = re.compile(r"\(([^()\s]+)\)$", re.MULTILINE)
 _PROPER: Final = re.compile(r"[A-Z][\w.'-]*(?:,? (?:of the |of |the |de )?[A-Z][\w.'-]*)*")
-_WORDS: Final = (
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-)
-_MONTHS: Final = (
-    *("January", "February", "March", "April", "May", "June", "July"),
-    *("August", "September", "October", "November", "December"),
-)
 _CALLS: Final = 8
 """How often it looks for evidence before it answers without more."""
 _AT_ONCE: Final = 5
@@ -214,10 +195,10 @@ def _rephrased(text: str) -> str:
         return "Yes" if truth else "No"
     number, date = number_of(text), date_of(text)
     if date is not None and date.month and date.day and date.year > 0:
-        return f"{date.day} {_MONTHS[date.month - 1]} {date.year}"
+        return f"{date.day} {MONTHS[date.month - 1].title()} {date.year}"
     if number is not None and number == int(number):
         whole = int(number)
-        return _WORDS[whole] if 0 <= whole < len(_WORDS) else text if date is not None else f"{whole:,}"
+        return UNITS[whole] if 0 <= whole < len(UNITS) else text if date is not None else f"{whole:,}"
     return text
 
 

@@ -3,9 +3,9 @@
 # `eval_async` names a type of a package that is not installed.
 # pyright: reportUnknownVariableType=false
 
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -20,12 +20,13 @@ from pydantic import TypeAdapter
 
 from kg_agents.experience import ExperiencedLlm, Learned, OwnQuestion, solved_before
 from kg_agents.linking import link_by_model
-from kg_agents.llm import AgentError, Completion, Llm, LlmError, LlmRequest, Usage
+from kg_agents.llm import AgentError, Llm, LlmError, Usage
 from kg_agents.llm.dialogue import FailedReply, RunEnded
-from kg_agents.tools.client import InexactScore, Toolbox, ToolCall, ToolError, ToolOffer
+from kg_agents.tools.client import InexactScore, Toolbox, ToolError
 from kg_agents.tools.knowledge import KnowledgeGraph
+from kg_agents.trace import AnyLine, CallLog, LlmLine, ToolLine, TracedLlm, TracedTools
 from kg_boundary.private_files import private_folder
-from kg_eval.logs import OUTCOME, SOURCE, LoggedQuestion, ModelRecord, ToolRecord, read_run
+from kg_eval.logs import OUTCOME, SOURCE, LoggedQuestion, read_run
 from kg_eval.methods.catalog import FIND_ENTITIES, LEARN, NEED_ENTITIES, WITHOUT_GRAPH, method_of
 from kg_eval.methods.method import Asked, Means, Method
 from kg_eval.metrics.scores import MAIN_METRIC, METRICS, ScoredOutcome, score
@@ -205,16 +206,16 @@ def _solver(
             failures.check()
             seed = plan.seed + int(state.metadata["number"]) + state.epoch - 1
             record = _RECORD.validate_python(state.metadata["record"])
-            used = _Used()
+            log = _QuestionLog()
             async with connect() as tools:
-                means = _means(models(), tools, used, seed)
+                means = log.means(models(), tools, seed)
                 try:
                     outcome = await _asked(record, plan, method, means, learn)
                 except InexactScore as error:
                     failures.ended.append(str(error))
                     raise
             failures.take(outcome)
-            outcome = replace(outcome, usage=used.usage, tool_calls=used.tool_calls, fallbacks=used.fallbacks)
+            outcome = replace(outcome, usage=log.usage, tool_calls=log.tool_calls, fallbacks=log.fallbacks)
             state.metadata["outcome"] = OUTCOME.dump_python(outcome, mode="json")
             state.output.completion = outcome.prediction
             return state
@@ -242,69 +243,32 @@ def all_metrics(benchmark: BenchmarkName) -> Scorer:
     return scored
 
 
-@dataclass
-class _Used:
-    """What a question has used."""
+class _QuestionLog(CallLog):
+    """Counts the calls of one question, and keeps them in its log."""
 
-    usage: Usage = field(default_factory=Usage)
-    tool_calls: int = 0
-    fallbacks: int = 0
+    def __init__(self) -> None:
+        super().__init__()
+        self.usage = Usage()
+        self.tool_calls = 0
+        self.fallbacks = 0
 
+    def write(self, line: AnyLine) -> None:
+        """Add a line."""
+        if isinstance(line, LlmLine):
+            self.usage += line.usage
+        elif isinstance(line, ToolLine):
+            self.tool_calls += 1
+            # The reason in brackets says why spelling alone had to score.
+            self.fallbacks += str(line.data.get("scorer", "")).startswith("spelling alone (")
+        else:
+            return
+        transcript().info(line.model_dump(mode="json", exclude={"data"}), source=SOURCE)
 
-@dataclass(frozen=True, slots=True)
-class _LoggedLlm:
-    """Passes requests on to a model, counts what they use and logs them."""
-
-    llm: Llm
-    used: _Used
-
-    @property
-    def name(self) -> str:
-        """See `Llm`."""
-        return self.llm.name
-
-    async def complete(self, request: LlmRequest) -> Completion:
-        """See `Llm`."""
-        completion = await self.llm.complete(request)
-        self.used.usage += completion.usage
-        _log(ModelRecord(model=self.name, purpose=request.purpose, messages=request.messages, completion=completion))
-        return completion
-
-
-@dataclass(frozen=True, slots=True)
-class _LoggedTools:
-    """Passes calls on to tools, counts and logs them."""
-
-    tools: Toolbox
-    used: _Used
-
-    async def offer(self) -> ToolOffer:
-        """See `Toolbox`."""
-        return await self.tools.offer()
-
-    async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
-        """See `Tools`."""
-        self.used.tool_calls += 1
-        try:
-            call = await self.tools.call(tool, arguments)
-        except ToolError as error:
-            _log(ToolRecord(tool=tool, arguments=dict(arguments), text=str(error), failed=True))
-            raise
-        # The reason in brackets says why spelling alone had to score.
-        self.used.fallbacks += str(call.data.get("scorer", "")).startswith("spelling alone (")
-        _log(ToolRecord(tool=tool, arguments=dict(arguments), text=call.text, failed=call.failed))
-        return call
-
-
-def _log(call: ModelRecord | ToolRecord) -> None:
-    transcript().info(call.model_dump(mode="json"), source=SOURCE)
-
-
-def _means(models: Models, tools: Toolbox, used: _Used, seed: int) -> Means:
-    judge_llm, reflector = (
-        None if each is None else _LoggedLlm(each, used) for each in (models.judge, models.reflector)
-    )
-    return Means(_LoggedLlm(models.llm, used), _LoggedTools(tools, used), judge_llm, reflector, seed)
+    def means(self, models: Models, tools: Toolbox, seed: int) -> Means:
+        """Return models and tools whose calls are kept."""
+        llm = TracedLlm(models.llm, self)
+        judge, reflector = (each and TracedLlm(each, self) for each in (models.judge, models.reflector))
+        return Means(llm, TracedTools(tools, self), judge, reflector, seed)
 
 
 async def _asked(record: Record, plan: RunPlan, method: Method, means: Means, learn: Learn | None) -> ScoredOutcome:

@@ -12,7 +12,8 @@ import pytest
 from benchmark_players import LOOKING, QUESTION, answering, write_rows
 from cli_runs import COMMAND, CommandLine, Run
 from kg_adapters.embedding import MiniLmEmbedder
-from kg_eval.logs import ToolRecord, read_run
+from kg_agents.trace import ToolLine
+from kg_eval.logs import read_run
 from scripted_model import Asked, Failure, calling, serving_model
 from story_graphs import TOKYO, write_story
 
@@ -109,7 +110,7 @@ def test_oda_in_the_manner_of_the_paper_sets_the_papers_score_and_records_it(cli
     kept = read_run(tmp_path / "run")
     assert (kept.plan.score, kept.plan.embedder) == ("paper", MiniLmEmbedder().fingerprint)
     calls = [call for question in kept.questions for call in question.calls]
-    texts = [call.text for call in calls if isinstance(call, ToolRecord) and call.tool == "observe"]
+    texts = [call.text for call in calls if isinstance(call, ToolLine) and call.tool == "observe"]
     assert len(texts) == 2
     assert all("by meaning, as in the ODA paper." in text for text in texts)
 
@@ -230,5 +231,5 @@ def test_a_killed_run_keeps_the_questions_that_were_answered(cli: CommandLine, t
         before = len(service.asked)
         run = cli.run(*words[2:])
     assert (before, len(service.asked), run.code) == (4, 8, 0)
-    kinds = ["tool", "model", "tool", "model", "tool"]
+    kinds = ["tool", "llm", "tool", "llm", "tool"]
     assert [[call.kind for call in question.calls] for question in read_run(Path(out)).questions] == [kinds] * 3

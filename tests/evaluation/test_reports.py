@@ -10,8 +10,9 @@ import pytest
 
 from benchmark_players import QUESTION, write_rows
 from kg_agents.evidence.answers import GivenAnswer
-from kg_agents.llm import Completion, Message, ScriptedLlm, Usage
-from kg_eval.logs import LoggedQuestion, LoggedRun, ModelRecord, ToolRecord, judge_run, read_run
+from kg_agents.llm import Message, ScriptedLlm, Usage
+from kg_agents.trace import LlmLine, ToolLine
+from kg_eval.logs import LoggedQuestion, LoggedRun, judge_run, read_run
 from kg_eval.metrics.scores import ScoredOutcome, Verdicts
 from kg_eval.plan import InvalidPlan, RunPlan, read_suite
 from kg_eval.questions import Gold, Record
@@ -254,8 +255,8 @@ def test_a_picture_has_a_bar_for_each_run_and_escapes_names(tmp_path: Path) -> N
 
 HOSTILE = "</script><script>alert(1)</script><!--"
 CALLS = (
-    ModelRecord(model="m", purpose="action", messages=(Message("user", HOSTILE),), completion=Completion("r")),
-    ToolRecord(tool="observe", arguments={"entity": "Q1"}, text="seen", failed=False),
+    LlmLine(model="m", purpose="action", messages=(Message("user", HOSTILE),), reply="r", at_s=0),
+    ToolLine(tool="observe", arguments={"entity": "Q1"}, text="seen", failed=False, at_s=0),
 )
 
 

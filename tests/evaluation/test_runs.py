@@ -10,7 +10,8 @@ import pytest
 from benchmark_players import QUESTION, PlayingLlm, in_order, reply_of, write_rows
 from kg_agents.llm import Completion, LlmError, LlmRequest
 from kg_agents.tools.client import ExactTools, Toolbox, ToolCall
-from kg_eval.logs import DamagedRun, ToolRecord, read_run
+from kg_agents.trace import ToolLine
+from kg_eval.logs import DamagedRun, read_run
 from kg_eval.methods.catalog import NEED_ENTITIES
 from kg_eval.metrics.scores import score
 from kg_eval.plan import InvalidPlan, MethodName, RunPlan, drawn
@@ -75,7 +76,7 @@ async def test_what_a_method_used_and_what_its_answer_rests_on_is_kept(
     assert (outcome.usage.calls, outcome.usage.prompt_tokens) == (calls, 100 * calls)
     assert outcome.tool_calls == tools_called or tools_called is None
     kinds = [call.kind for call in question.calls]
-    assert (kinds.count("model"), kinds.count("tool")) == (calls, outcome.tool_calls)
+    assert (kinds.count("llm"), kinds.count("tool")) == (calls, outcome.tool_calls)
 
 
 class Stopping(PlayingLlm):
@@ -248,9 +249,7 @@ async def test_a_value_answers_and_is_no_entity_to_go_on_from(tmp_path: Path, me
         assert await run(plan, tmp_path / "run", tools, Models(PlayingLlm(reply))) == 0
     (question,) = read_run(tmp_path / "run").questions
     asked = [
-        call.arguments["entity"]
-        for call in question.calls
-        if isinstance(call, ToolRecord) and call.tool == "GetNeighbor"
+        call.arguments["entity"] for call in question.calls if isinstance(call, ToolLine) and call.tool == "GetNeighbor"
     ]
     assert {*asked} <= {"Q1490", "Q179645"}
     if method == "graph-rag-2":

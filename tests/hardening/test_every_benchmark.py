@@ -74,6 +74,6 @@ def test_a_method_that_was_killed_goes_on_without_asking_twice(cli: CommandLine,
     kinds = {tuple(call.kind for call in question.calls) for question in questions}
     assert (len(questions), len(kinds)) == (HELD, 1)
     # What was answered before the kill is not asked again; the question under way is asked from its beginning.
-    each = kinds.pop().count("model")
+    each = kinds.pop().count("llm")
     answered = (HELD - 1) // each
     assert len(service.asked) == HELD + each * (HELD - answered)

@@ -8,7 +8,7 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Final
 
-_MONTHS: Final = (
+MONTHS: Final = (
     *("january", "february", "march", "april", "may", "june", "july"),
     *("august", "september", "october", "november", "december"),
 )
@@ -22,7 +22,7 @@ _ABOUT: Final = re.compile(r"(?:(?:about|around|approximately|approx\.?|roughly|
 _LEAD: Final = re.compile(r"(?:minus|negative)\s+")
 _UNIT: Final = re.compile(r"[%°$€£]?(?:[^\W\d_]+(?:[/.²³^-][^\W_]*|\s[^\W\d_]+)?)?[²³23]?\.?", re.UNICODE)
 _GROUPS: Final = re.compile(r"[,'\u2019 \u00a0\u2009\u202f]")
-_UNITS: Final = (
+UNITS: Final = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
     *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
 )
@@ -35,7 +35,7 @@ _SCALES: Final[Mapping[str, int]] = {
     "trillion": 10**12,
 }
 _WORDS: Final[Mapping[str, int]] = {
-    **{word: number for number, word in enumerate(_UNITS)},
+    **{word: number for number, word in enumerate(UNITS)},
     **{word: 10 * number for number, word in enumerate(_TENS, start=2)},
 }
 _SPELLINGS: Final = {
@@ -307,5 +307,5 @@ def _iso_date(found: re.Match[str]) -> Date | None:
 
 
 def _named_date(year: str, month: str, day: str | None) -> Date | None:
-    number = next((n for n, name in enumerate(_MONTHS, start=1) if name == month or name[:3] == month), None)
+    number = next((n for n, name in enumerate(MONTHS, start=1) if name == month or name[:3] == month), None)
     return None if number is None else Date(int(year), number, int(day) if day else None)

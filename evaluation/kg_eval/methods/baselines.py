@@ -53,24 +53,14 @@ class ConsistencySettings:
 
 @dataclass(frozen=True, slots=True)
 class Direct:
-    """The question, and nothing else."""
+    """The question, and nothing else; or with the steps in words before the answer (chain of thought)."""
 
     settings: DirectSettings
+    thinking: bool = False
 
     async def answer(self, asked: Asked, means: Means) -> MethodAnswer:
         """See `Method`."""
-        return answer_of(await _reply(asked, means.talk(), self.settings, thinking=False))
-
-
-@dataclass(frozen=True, slots=True)
-class ChainOfThought:
-    """The question, with the steps in words before the answer."""
-
-    settings: DirectSettings
-
-    async def answer(self, asked: Asked, means: Means) -> MethodAnswer:
-        """See `Method`."""
-        return answer_of(await _reply(asked, means.talk(), self.settings, thinking=True))
+        return answer_of(await _reply(asked, means.talk(), self.settings, thinking=self.thinking))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,23 @@
 """The methods by name, with their parameters read from texts."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from difflib import get_close_matches
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Final, TypeVar
-
-from pydantic import TypeAdapter, ValidationError
+from typing import Final
 
 from kg_agents.checking import checked
 from kg_agents.evidence.answers import AgentAnswer
 from kg_agents.experience import learned_from
-from kg_agents.parameters import AGENTS, AgentName, AgentSettings, InvalidParameter, read_parameters
+from kg_agents.parameters import (
+    AgentSettings,
+    CounselorSettings,
+    InvalidParameter,
+    OdaSettings,
+    ToolsSettings,
+    read_parameters,
+)
 from kg_agents.running import agent_of
-from kg_boundary.shown import in_plain_words
 from kg_eval.methods.baselines import (
-    ChainOfThought,
     ConsistencySettings,
     Direct,
     DirectSettings,
@@ -76,8 +78,6 @@ FIND_ENTITIES: frozenset[MethodName] = frozenset({"tools"})
 LEARN: frozenset[MethodName] = frozenset({"oda", "graph-counselor", "tools"})
 """Methods that can be shown solved questions, and whose runs can be learned from."""
 
-S = TypeVar("S", DirectSettings, ConsistencySettings, RagSettings, TogSettings, GraphCotSettings)
-
 
 def method_of(name: MethodName, written: Sequence[str]) -> Method:
     """Return a method with its parameters.
@@ -89,7 +89,10 @@ def method_of(name: MethodName, written: Sequence[str]) -> Method:
     Raises:
         InvalidPlan: A parameter is unknown, or has a wrong value.
     """
-    return _METHODS[name](written)
+    try:
+        return _METHODS[name](written)
+    except InvalidParameter as error:
+        raise InvalidPlan(str(error)) from error
 
 
 def reflects(method: Method) -> bool:
@@ -102,44 +105,17 @@ def needs_exact_scores(method: Method) -> bool:
     return isinstance(method, AgentMethod) and method.settings.paper_score
 
 
-def _agent(name: AgentName, written: Sequence[str]) -> AgentMethod:
-    try:
-        return AgentMethod(read_parameters(AGENTS[name], written))
-    except InvalidParameter as error:
-        raise InvalidPlan(str(error)) from error
-
-
-def _settings(kind: type[S], written: Iterable[str]) -> S:
-    known = [field.name for field in fields(kind)]
-    given: dict[str, str] = {}
-    for each in written:
-        name, sign, value = (part.strip() for part in each.partition("="))
-        name = name.replace("-", "_")
-        if not sign or name not in known:
-            near = get_close_matches(name, known, n=1)
-            meant = f"Did you mean {near[0]}?" if near else f"There are {', '.join(known)}."
-            raise InvalidPlan(f"{each!r} sets no parameter of this method. Write name=value. {meant}")
-        given[name] = value
-    try:
-        return TypeAdapter(kind).validate_python(given)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise InvalidPlan(
-            f"The parameter {first['loc'][-1]} cannot be used: {in_plain_words(first['msg'])}."
-        ) from error
-
-
 _METHODS: Final[Mapping[MethodName, Callable[[Sequence[str]], Method]]] = {
-    "direct": lambda written: Direct(_settings(DirectSettings, written)),
-    "cot": lambda written: ChainOfThought(_settings(DirectSettings, written)),
-    "self-consistency": lambda written: SelfConsistency(_settings(ConsistencySettings, written)),
-    "text-rag": lambda written: GraphRag(_settings(RagSettings, written), hops=0),
-    "graph-rag-1": lambda written: GraphRag(_settings(RagSettings, written), hops=1),
-    "graph-rag-2": lambda written: GraphRag(_settings(RagSettings, written), hops=2),
-    "tog": lambda written: ThinkOnGraph(_settings(TogSettings, written)),
-    "tog-r": lambda written: ThinkOnGraph(_settings(TogSettings, written), relations_only=True),
-    "graph-cot": lambda written: GraphCot(_settings(GraphCotSettings, written)),
-    "oda": partial(_agent, "oda"),
-    "graph-counselor": partial(_agent, "graph-counselor"),
-    "tools": partial(_agent, "tools"),
+    "direct": lambda written: Direct(read_parameters(DirectSettings, written)),
+    "cot": lambda written: Direct(read_parameters(DirectSettings, written), thinking=True),
+    "self-consistency": lambda written: SelfConsistency(read_parameters(ConsistencySettings, written)),
+    "text-rag": lambda written: GraphRag(read_parameters(RagSettings, written), hops=0),
+    "graph-rag-1": lambda written: GraphRag(read_parameters(RagSettings, written), hops=1),
+    "graph-rag-2": lambda written: GraphRag(read_parameters(RagSettings, written), hops=2),
+    "tog": lambda written: ThinkOnGraph(read_parameters(TogSettings, written)),
+    "tog-r": lambda written: ThinkOnGraph(read_parameters(TogSettings, written), relations_only=True),
+    "graph-cot": lambda written: GraphCot(read_parameters(GraphCotSettings, written)),
+    "oda": lambda written: AgentMethod(read_parameters(OdaSettings, written)),
+    "graph-counselor": lambda written: AgentMethod(read_parameters(CounselorSettings, written)),
+    "tools": lambda written: AgentMethod(read_parameters(ToolsSettings, written)),
 }

@@ -9,7 +9,7 @@ from typing import Final
 from kg_agents.evidence.values import IdLabels, Triple, plain_value
 from kg_agents.llm.dialogue import Dialogue, FailedReply, Unreadable
 from kg_agents.tools.knowledge import KnowledgeGraph
-from kg_eval.methods.baselines import ChainOfThought, DirectSettings
+from kg_eval.methods.baselines import Direct, DirectSettings
 from kg_eval.methods.method import Asked, Means, MethodAnswer, answer_of, reply_to, task
 from kg_prompts.evaluation import ContextPrompt, EnoughPrompt, EntitiesPrompt, RelationsPrompt
 
@@ -123,7 +123,8 @@ class ThinkOnGraph:
             if await self._suffices(search):
                 return await self._from_chains(search)
             frontier = [each for each in beam if not each.value]
-        return await ChainOfThought(DirectSettings(reply_tokens=self.settings.reply_tokens)).answer(asked, means)
+        settings = DirectSettings(reply_tokens=self.settings.reply_tokens)
+        return await Direct(settings, thinking=True).answer(asked, means)
 
     async def _around(self, search: _Search, topic: ChainEnd) -> list[ChainEnd]:
         """Choose relations of an entity, and score what they lead to."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kg_agents.evidence.answers import GivenAnswer, Status
 from kg_agents.evidence.matching import fold
 from kg_agents.llm import Llm, Usage
-from kg_agents.llm.dialogue import Dialogue, Limits, Task, fitting
+from kg_agents.llm.dialogue import Dialogue, Limits, Task, whole
 from kg_agents.llm.texts import without_thinking
 from kg_eval.metrics.matching import (
     SET_RIGHT,
@@ -25,7 +25,6 @@ from kg_eval.metrics.matching import (
     set_f1,
 )
 from kg_eval.questions import BenchmarkName, Record
-from kg_prompts import render
 from kg_prompts.evaluation import VerdictPrompt
 
 
@@ -267,14 +266,8 @@ async def judge(outcome: ScoredOutcome, llm: Llm) -> JudgeVerdict:
     """
     if not (answered := bool(texts_of(outcome))) or not outcome.record.golds:
         return "no" if answered or outcome.record.answerable else "yes"
-    prompt = render(
-        VerdictPrompt(
-            question=outcome.record.question,
-            prediction=outcome.prediction,
-            gold=", ".join(each.text for each in outcome.record.golds),
-        )
-    )
-    task = Task("verdict", fitting(lambda: [prompt], "the question and its answers"), _REPLY_TOKENS, TEMPERATURE, TOP_P)
+    prompt = VerdictPrompt(question=outcome.record.question, prediction=outcome.prediction, gold=_joined(outcome))
+    task = Task("verdict", whole(prompt, "the question and its answers"), _REPLY_TOKENS, TEMPERATURE, TOP_P)
     return await Dialogue(llm, Limits()).ask(task, read_verdict)
 
 

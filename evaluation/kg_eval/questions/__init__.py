@@ -1,21 +1,22 @@
 """The benchmarks that can be loaded, by name."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from kg_eval.questions.formats import (
-    read_creak,
+    CreakRow,
+    PlainRow,
+    QaldRow,
+    SimpleRow,
+    SlotRow,
+    WebRow,
+    WorldRow,
     read_grbench,
     read_kgdata,
-    read_plain,
-    read_qald,
-    read_simple,
-    read_slots,
-    read_webqsp,
-    read_world,
 )
-from kg_eval.questions.record import Edge, Gold, InvalidQuestions, Record, Topic
+from kg_eval.questions.record import Edge, Gold, InvalidQuestions, Record, Topic, read_records
 
 __all__ = ["READERS", "BenchmarkName", "Edge", "Gold", "InvalidQuestions", "Record", "Topic", "read_questions"]
 
@@ -33,16 +34,16 @@ BenchmarkName: TypeAlias = Literal[
 ]
 
 READERS: Final[Mapping[BenchmarkName, Callable[[Path], tuple[Record, ...]]]] = {
-    "qald10": read_qald,
-    "creak": read_creak,
-    "t-rex": read_slots,
-    "zero-shot-re": read_slots,
-    "webqsp": read_webqsp,
+    "qald10": partial(read_records, kind=QaldRow),
+    "creak": partial(read_records, kind=CreakRow),
+    "t-rex": partial(read_records, kind=SlotRow),
+    "zero-shot-re": partial(read_records, kind=SlotRow),
+    "webqsp": partial(read_records, kind=WebRow, member="Questions"),
     "grbench": read_grbench,
     "kgdata": read_kgdata,
-    "simplequestions": read_simple,
-    "world": read_world,
-    "jsonl": read_plain,
+    "simplequestions": partial(read_records, kind=SimpleRow),
+    "world": partial(read_records, kind=WorldRow),
+    "jsonl": partial(read_records, kind=PlainRow),
 }
 
 

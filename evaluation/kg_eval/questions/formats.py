@@ -1,11 +1,11 @@
 """Questions as files hold them: the published benchmarks, one's own, and those that come with a graph."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from kg_eval.questions.record import (
     Edge,
@@ -13,12 +13,12 @@ from kg_eval.questions.record import (
     Gold,
     InvalidQuestions,
     PublishedRow,
+    QuestionRow,
     Record,
     Topic,
     is_array,
     is_object,
     numbered,
-    read_records,
     read_rows,
     validated,
     wrong,
@@ -27,7 +27,7 @@ from kg_eval.questions.record import (
 Value: TypeAlias = bool | int | float | str
 
 
-class PlainRow(BaseModel):
+class PlainRow(QuestionRow):
     """A question of one's own.
 
     Args:
@@ -48,10 +48,16 @@ class PlainRow(BaseModel):
     kind: str = ""
     aliases: tuple[tuple[str, ...], ...] = ()
 
-
-def read_plain(path: Path) -> tuple[Record, ...]:
-    """Read questions of one's own."""
-    return read_records(path, PlainRow, _own_record)
+    def record(self, number: int) -> Record:
+        """See `QuestionRow`."""
+        return Record(
+            self.id or str(number),
+            self.question,
+            golds_of(self.answers, (), self.aliases),
+            tuple(map(Topic, self.entities)),
+            kind=self.kind,
+            answerable=bool(self.answers),
+        )
 
 
 def written(value: Value) -> str:
@@ -71,23 +77,12 @@ def golds_of(answers: Sequence[Value], ids: Sequence[str], aliases: Sequence[Seq
     )
 
 
-def _own_record(row: PlainRow, number: int) -> Record:
-    return Record(
-        row.id or str(number),
-        row.question,
-        golds_of(row.answers, (), row.aliases),
-        tuple(map(Topic, row.entities)),
-        kind=row.kind,
-        answerable=bool(row.answers),
-    )
-
-
 _TOPIC: Final = re.compile(r"\bw:E\d+\b")
 
 Text = Annotated[str, StringConstraints(min_length=1)]
 
 
-class SimpleRow(PublishedRow):
+class SimpleRow(QuestionRow):
     """A row of SimpleQuestions: the edge that the question is about, and one of the right answers."""
 
     question: Text
@@ -96,9 +91,14 @@ class SimpleRow(PublishedRow):
     direction: Literal["in", "out"]
     answer: Text
 
+    def record(self, number: int) -> Record:
+        """See `QuestionRow`."""
+        edge, golds = Edge(self.topic, self.relation, self.direction), (Gold(self.answer, self.answer),)
+        return Record(str(number), self.question, golds, (Topic(self.topic),), kind=self.relation, edge=edge)
 
-class WorldRow(PublishedRow):
-    """A question about the fictional world, with the query that gives its answers."""
+
+class WorldRow(QuestionRow):
+    """A question about the fictional world, with the query that gives its answers and names what it is about."""
 
     id: Text
     question: Text
@@ -108,36 +108,18 @@ class WorldRow(PublishedRow):
     aliases: tuple[tuple[str, ...], ...] = ()
     sparql: str = ""
 
-
-def read_simple(path: Path) -> tuple[Record, ...]:
-    """Read SimpleQuestions."""
-    return read_records(path, SimpleRow, _simple_record)
-
-
-def read_world(path: Path) -> tuple[Record, ...]:
-    """Read the questions about the fictional world; they are about the entities that their queries name."""
-    return read_records(path, WorldRow, _world_record)
-
-
-def _simple_record(row: SimpleRow, number: int) -> Record:
-    edge = Edge(row.topic, row.relation, row.direction)
-    return Record(
-        str(number), row.question, (Gold(row.answer, row.answer),), (Topic(row.topic),), kind=row.relation, edge=edge
-    )
-
-
-def _world_record(row: WorldRow, number: int) -> Record:
-    del number
-    named = dict.fromkeys(_TOPIC.findall(row.sparql))
-    return Record(
-        row.id,
-        row.question,
-        golds_of(row.answers, row.answer_ids, row.aliases),
-        tuple(map(Topic, named)),
-        kind=row.kind,
-        answerable=bool(row.answers),
-        sparql=row.sparql,
-    )
+    def record(self, number: int) -> Record:
+        """See `QuestionRow`."""
+        del number
+        return Record(
+            self.id,
+            self.question,
+            golds_of(self.answers, self.answer_ids, self.aliases),
+            tuple(map(Topic, dict.fromkeys(_TOPIC.findall(self.sparql)))),
+            kind=self.kind,
+            answerable=bool(self.answers),
+            sparql=self.sparql,
+        )
 
 
 SEPARATOR: Final = "[SEP]"
@@ -163,7 +145,7 @@ def topics_of(named: Mapping[str, str]) -> tuple[Topic, ...]:
     return tuple(Topic(entity, label) for entity, label in named.items() if entity and entity != UNKNOWN)
 
 
-class QaldRow(PublishedRow):
+class QaldRow(QuestionRow):
     """A row of QALD-10: the answers by id or value, each with a name."""
 
     question: Text
@@ -171,8 +153,19 @@ class QaldRow(PublishedRow):
     sparql: str = ""
     topics: Topics
 
+    def record(self, number: int) -> Record:
+        """Return a question; of a value that is no entity, the value counts and not the name beside it."""
+        golds = tuple(
+            Gold(name or key, key) if _ENTITY.fullmatch(key) else Gold(key)
+            for key, name in self.answer.items()
+            if key or name
+        )
+        published, sparql = tuple(self.answer.values()), self.sparql.strip()
+        topics = topics_of(self.topics)
+        return Record(str(number), self.question, golds, topics, published=published, sparql=sparql)
 
-class CreakRow(PublishedRow):
+
+class CreakRow(QuestionRow):
     """A row of Creak: a sentence that is true or false."""
 
     sentence: Text
@@ -180,14 +173,26 @@ class CreakRow(PublishedRow):
     ex_id: str = ""
     topics: Topics
 
+    def record(self, number: int) -> Record:
+        """See `QuestionRow`."""
+        golds = (Gold(self.label),)
+        return Record(self.ex_id or str(number), self.sentence, golds, topics_of(self.topics), kind=self.label)
 
-class SlotRow(PublishedRow):
-    """A row of T-REx or Zero-Shot RE: an entity, a mark and a relation, and what the slot holds."""
+
+class SlotRow(QuestionRow):
+    """A row of T-REx or Zero-Shot RE: an entity, a mark and a relation, and what the slot holds; asked as published."""
 
     input: Annotated[str, StringConstraints(pattern=r"\S.*\[SEP\].*\S")]
     answer: Text
     alias: tuple[str, ...] = ()
     topics: Topics
+
+    def record(self, number: int) -> Record:
+        """See `QuestionRow`."""
+        aliases = tuple(dict.fromkeys(alias for alias in self.alias if alias and alias != self.answer))
+        relation, golds = self.input.rpartition(SEPARATOR)[2].strip(), (Gold(self.answer, aliases=aliases),)
+        topics, published = topics_of(self.topics), (self.answer,)
+        return Record(str(number), self.input, golds, topics, kind=relation, published=published)
 
 
 class WebAnswer(PublishedRow):
@@ -205,7 +210,7 @@ class WebParse(PublishedRow):
     Answers: tuple[WebAnswer, ...] = ()
 
 
-class WebRow(PublishedRow):
+class WebRow(QuestionRow):
     """A row of WebQSP, in either form: with parses, or with answers and topics beside the question."""
 
     RawQuestion: Text
@@ -214,78 +219,31 @@ class WebRow(PublishedRow):
     answer: tuple[str, ...] | None = None
     topics: Topics
 
-
-def read_qald(path: Path) -> tuple[Record, ...]:
-    """Read QALD-10."""
-    return read_records(path, QaldRow, qald_record)
-
-
-def read_creak(path: Path) -> tuple[Record, ...]:
-    """Read Creak."""
-    return read_records(path, CreakRow, creak_record)
-
-
-def read_slots(path: Path) -> tuple[Record, ...]:
-    """Read T-REx or Zero-Shot RE."""
-    return read_records(path, SlotRow, slot_record)
-
-
-def read_webqsp(path: Path) -> tuple[Record, ...]:
-    """Read WebQSP."""
-    return read_records(path, WebRow, web_record, member="Questions")
+    def record(self, number: int) -> Record:
+        """Return a question; the answers of all its parses are right."""
+        parses = self.Parses or ()
+        named = {each.TopicEntityMid: each.TopicEntityName or "" for each in parses if each.TopicEntityMid}
+        golds = [
+            Gold(each.EntityName or each.AnswerArgument, each.AnswerArgument if each.EntityName else "")
+            for parse in parses
+            for each in parse.Answers
+        ]
+        golds += [Gold(text) for text in self.answer or ()]
+        return Record(
+            self.QuestionId or str(number),
+            self.RawQuestion,
+            tuple(dict.fromkeys(each for each in golds if each.text)),
+            topics_of(self.topics or named),
+        )
 
 
-def qald_record(row: QaldRow, number: int) -> Record:
-    """Return a question of QALD-10; of a value that is no entity, the value counts and not the name beside it."""
-    golds = tuple(
-        Gold(name or key, key) if _ENTITY.fullmatch(key) else Gold(key)
-        for key, name in row.answer.items()
-        if key or name
-    )
-    published = tuple(row.answer.values())
-    return Record(
-        str(number), row.question, golds, topics_of(row.topics), published=published, sparql=row.sparql.strip()
-    )
-
-
-def creak_record(row: CreakRow, number: int) -> Record:
-    """Return a sentence of Creak."""
-    return Record(row.ex_id or str(number), row.sentence, (Gold(row.label),), topics_of(row.topics), kind=row.label)
-
-
-def slot_record(row: SlotRow, number: int) -> Record:
-    """Return a question of T-REx or Zero-Shot RE, worded as published."""
-    aliases = tuple(dict.fromkeys(alias for alias in row.alias if alias and alias != row.answer))
-    relation = row.input.rpartition(SEPARATOR)[2].strip()
-    gold = Gold(row.answer, aliases=aliases)
-    return Record(str(number), row.input, (gold,), topics_of(row.topics), kind=relation, published=(row.answer,))
-
-
-def web_record(row: WebRow, number: int) -> Record:
-    """Return a question of WebQSP; the answers of all its parses are right."""
-    parses = row.Parses or ()
-    named = {each.TopicEntityMid: each.TopicEntityName or "" for each in parses if each.TopicEntityMid}
-    golds = [
-        Gold(each.EntityName or each.AnswerArgument, each.AnswerArgument if each.EntityName else "")
-        for parse in parses
-        for each in parse.Answers
-    ]
-    golds += [Gold(text) for text in row.answer or ()]
-    return Record(
-        row.QuestionId or str(number),
-        row.RawQuestion,
-        tuple(dict.fromkeys(each for each in golds if each.text)),
-        topics_of(row.topics or named),
-    )
-
-
-_BY_FIELD: Final[Mapping[str, Callable[[FileRow, Path, int], Record]]] = {
-    "sentence": lambda row, path, number: creak_record(validated(CreakRow, row, path), number),
-    "input": lambda row, path, number: slot_record(validated(SlotRow, row, path), number),
-    "RawQuestion": lambda row, path, number: web_record(validated(WebRow, row, path), number),
-    "question": lambda row, path, number: qald_record(validated(QaldRow, row, path), number),
+_BY_FIELD: Final[Mapping[str, type[QuestionRow]]] = {
+    "sentence": CreakRow,
+    "input": SlotRow,
+    "RawQuestion": WebRow,
+    "question": QaldRow,
 }
-"""What makes a question of a row, by the field that tells which set it is of."""
+"""The kinds of rows, by the field that tells which set one is of."""
 
 
 def read_kgdata(path: Path) -> tuple[Record, ...]:
@@ -300,9 +258,9 @@ def read_kgdata(path: Path) -> tuple[Record, ...]:
 
 def _record(row: FileRow, path: Path, number: int) -> Record:
     if is_object(row.value):
-        for field, record_of in _BY_FIELD.items():
+        for field, kind in _BY_FIELD.items():
             if field in row.value:
-                return record_of(row, path, number)
+                return validated(kind, row, path).record(number)
     raise wrong(path, row.line, f"A row has one of the fields {', '.join(_BY_FIELD)}, and this one has none.")
 
 

@@ -1,6 +1,6 @@
 """Questions of benchmarks with their right answers, and the rows of the files that hold them."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeGuard, TypeVar
@@ -100,6 +100,14 @@ class PublishedRow(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", str_strip_whitespace=True)
 
 
+class QuestionRow(PublishedRow):
+    """A row that is a question."""
+
+    def record(self, number: int) -> Record:
+        """Return the question; rows count from 1."""
+        raise NotImplementedError
+
+
 R = TypeVar("R", bound=BaseModel)
 
 
@@ -111,22 +119,19 @@ class FileRow:
     value: object
 
 
-def read_records(
-    path: Path, kind: type[R], record_of: Callable[[R, int], Record], member: str = ""
-) -> tuple[Record, ...]:
+def read_records(path: Path, kind: type[QuestionRow], member: str = "") -> tuple[Record, ...]:
     """Return the questions of a file.
 
     Args:
         path: The file.
         kind: What a row must look like.
-        record_of: Makes a question of a row and its number, which counts from 1.
         member: The member that holds the array, in files that are an object around it.
 
     Raises:
         InvalidQuestions: The file cannot be read, a row is wrong, two have one id, or there is none.
     """
-    rows = read_rows(path, member)
-    return numbered(path, ((row.line, record_of(validated(kind, row, path), n)) for n, row in enumerate(rows, start=1)))
+    rows = enumerate(read_rows(path, member), start=1)
+    return numbered(path, ((row.line, validated(kind, row, path).record(number)) for number, row in rows))
 
 
 def numbered(path: Path, records: Iterable[tuple[int, Record]]) -> tuple[Record, ...]:

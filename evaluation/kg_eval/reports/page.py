@@ -6,7 +6,8 @@ from importlib.resources import files
 from typing import Final
 
 from kg_agents.llm import Message
-from kg_eval.logs import LoggedQuestion, ModelRecord, ToolRecord
+from kg_agents.trace import LlmLine, ToolLine
+from kg_eval.logs import LoggedQuestion
 from kg_eval.metrics.scores import ScoredOutcome, scores_of
 from kg_eval.reports.tables import Done
 
@@ -72,14 +73,14 @@ def _facts(outcome: ScoredOutcome) -> list[tuple[str, str]]:
     ]
 
 
-def _call(call: ModelRecord | ToolRecord) -> dict[str, str]:
-    if isinstance(call, ModelRecord):
+def _call(call: LlmLine | ToolLine) -> dict[str, str]:
+    if isinstance(call, LlmLine):
         asked = "\n\n".join(map(_message, call.messages))
-        functions = (f"{each.name} {each.arguments}" for each in call.completion.calls)
-        said = "\n".join(filter(None, (call.completion.text, *functions)))
+        functions = (f"{each.name} {each.arguments}" for each in call.calls)
+        said = "\n".join(filter(None, (call.reply, *functions, call.error)))
         return {"name": f"{call.model}, {call.purpose}", "asked": asked, "answered": said}
     arguments = json.dumps(call.arguments, ensure_ascii=False)
-    return {"name": f"{call.tool} {arguments}", "asked": "", "answered": call.text}
+    return {"name": f"{call.tool} {arguments}", "asked": "", "answered": call.text or call.error}
 
 
 def _message(message: Message) -> str:

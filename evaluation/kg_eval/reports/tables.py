@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from kg_eval.logs import LoggedQuestion, LoggedRun
+from kg_eval.logs import LoggedRun
 from kg_eval.metrics.scores import (
     MAIN_METRIC,
     MEASURES,
     OFFICIAL,
     Figure,
     JudgeVerdict,
-    ScoredOutcome,
     Summary,
-    Verdicts,
     difference_of,
     judge_metric,
     macro_mean_of,
@@ -50,19 +48,11 @@ _SHARES: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class Done(LoggedRun):
     """A run as far as it is done, under a name, with its figures."""
 
     name: str
-    plan: RunPlan
-    questions: tuple[LoggedQuestion, ...]
-    verdicts: Verdicts
     summary: Summary
-
-    @property
-    def outcomes(self) -> tuple[ScoredOutcome, ...]:
-        """The outcome of each question."""
-        return tuple(each.outcome for each in self.questions)
 
     def metrics(self, metric: str) -> tuple[str, ...]:
         """Return the metric that is meant: the one published where it is empty, that of each judge for `judge`."""
@@ -98,7 +88,7 @@ class Table:
 def done(name: str, run: LoggedRun, *, official: bool = False) -> Done:
     """Return a run with its figures, and those of judges where there are verdicts."""
     summary = summary_of(run.outcomes, run.verdicts, official=official, seed=run.plan.seed)
-    return Done(name, run.plan, run.questions, run.verdicts, summary)
+    return Done(run.plan, run.questions, run.verdicts, name, summary)
 
 
 def tables_of(runs: Sequence[Done], metric: str = "") -> tuple[Table, ...]:
