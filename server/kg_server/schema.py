@@ -46,8 +46,8 @@ MAX_ENDS: Final = 24
 WHOLE: Final = 0.995
 
 LEGEND: Final = (
-    "Lines: class | size: fact ⇄inverse, share if not all →class or range. "
-    "Names serve as ids; Schema(about=class) tells ids."
+    "How to read a line: class | instances: relation ⇄inverse, % of instances that have it (none: all), "
+    "→class or range of values. Names work as ids; Schema(about=class) shows the ids."
 )
 """How the lines of a definition are read."""
 

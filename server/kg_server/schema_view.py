@@ -169,9 +169,9 @@ class _View:
         classes = {each.entity for each in await near_classes(self.meaning, self.schema, text)}
         near = [each for each in every if each.iri in (classes if each.kind == "class" else relations)]
         if not near:
-            summary = f"No class or relation matches {quoted}. Schema() shows what there is."
+            summary = f"No class, relation or feature matches {quoted}. Schema() shows what there is."
             return Answer(self._result("empty", summary, [], Names(self.graph.prefixes, {})))
-        answer = await self._listed(near, f"No class or relation is called {quoted}. Nearest in meaning: ")
+        answer = await self._listed(near, f"No class, relation or feature is called {quoted}. Nearest in meaning: ")
         return replace(answer, result=answer.result.model_copy(update={"knowledge": "unnamed"}))
 
     async def _listed(self, entries: Sequence[SchemaEntry], size: str, kinds: str | None = None) -> Answer:

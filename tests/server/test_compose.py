@@ -205,7 +205,7 @@ async def test_when_every_part_fails_the_call_fails_with_all_reasons(tokyo: Loca
     text = await refused(tokyo, "Retrieve[zzzzqqqq], Neighbor[Q424242, P36]")
     assert text.splitlines() == [
         "None of the 2 parts can be worked out.",
-        "1: No entity matches 'zzzzqqqq'. Retrieve finds things by other words.",
+        "1: No entity matches 'zzzzqqqq'. Retrieve also searches by a description.",
         "2: This graph has no entity 'Q424242'. Retrieve finds the id of a name.",
     ]
     assert (await refused(tokyo, ",".join(["Retrieve[zzzzqqqq]"] * 9))).endswith("\nThe other 4 fail too.")
@@ -214,7 +214,7 @@ async def test_when_every_part_fails_the_call_fails_with_all_reasons(tokyo: Loca
 async def test_an_exact_name_stands_for_an_id_and_nothing_is_computed_from_another(tokyo: LocalAdapter) -> None:
     assert (await composed(tokyo, 'Neighbor["Tokyo", capital]')).text.startswith("Shinjuku (Q179645).")
     text = await refused(tokyo, 'Neighbor["Kyoto", capital]')
-    assert text == "No entity matches 'Kyoto'. Retrieve finds things by other words."
+    assert text == "No entity matches 'Kyoto'. Retrieve also searches by a description."
 
 
 async def test_the_id_of_a_relation_is_no_node(tokyo: LocalAdapter) -> None:

@@ -80,7 +80,8 @@ async def test_an_unknown_name_is_refused_with_similar_ones_and_those_that_are_t
         "No relation of this graph is called 'captial'. Did you mean capital (P36)? Japan (Q17) has country, capital."
     )
     assert feature.startswith(
-        "No feature of this graph is called 'popullation'. Did you mean population (P1082)? The first 2 nodes have "
+        "No feature of this graph is called 'popullation'. Did you mean population (P1082)? The first 2 entities "
+        "that it is asked of have "
         "rdfs:label, schema:description, skos:altLabel, population."
     )
     assert "This graph has no relation 'P9999'." in unknown_id

@@ -67,8 +67,8 @@ async def test_what_is_not_here_is_not_computed_with(sample: LocalAdapter, name:
 async def test_several_that_cannot_be_read_are_named_together(tokyo: LocalAdapter) -> None:
     text = await refusal(tokyo, "GetPath", source="Osaka", target="Kyoto")
     assert text == (
-        "No entity matches 'Osaka'. Retrieve finds things by other words. "
-        "No entity matches 'Kyoto'. Retrieve finds things by other words."
+        "No entity matches 'Osaka'. Retrieve also searches by a description. "
+        "No entity matches 'Kyoto'. Retrieve also searches by a description."
     )
 
 

@@ -104,7 +104,7 @@ async def test_a_relation_with_a_label_in_another_language_is_found_by_its_local
 async def test_what_is_not_there_is_said(tokyo: LocalAdapter) -> None:
     reply = await call(tokyo, "Schema", about="zzzz")
     assert reply.data["status"] == "empty"
-    assert reply.summary == ("No class or relation matches 'zzzz'. Schema() shows what there is.")
+    assert reply.summary == ("No class, relation or feature matches 'zzzz'. Schema() shows what there is.")
 
 
 async def test_hundreds_of_prefixes_leave_room_for_relations(graph_of: Callable[[str], LocalAdapter]) -> None:
@@ -193,7 +193,7 @@ async def test_only_what_is_like_a_word_is_found_and_not_what_has_letters_in_com
     assert (await call(world, "Schema", about="father")).data["relations"] == {"w:R57": 123}
     assert (await call(sample, "Schema", about="father")).data["relations"] == {"P22": 35}
     captain = await call(world, "Schema", about="captain")
-    assert captain.summary == "No class or relation matches 'captain'. Schema() shows what there is."
+    assert captain.summary == "No class, relation or feature matches 'captain'. Schema() shows what there is."
     assert captain.data["knowledge"] == "unknown"
 
 
@@ -201,11 +201,11 @@ async def test_what_is_called_in_other_words_is_found_by_its_meaning_and_told_ap
     world: LocalAdapter, sample: LocalAdapter
 ) -> None:
     wife = await call(world, "Schema", about="wife")
-    assert wife.summary == "No class or relation is called 'wife'. Nearest in meaning: 1 relation; all here."
+    assert wife.summary == "No class, relation or feature is called 'wife'. Nearest in meaning: 1 relation; all here."
     assert (wife.data["knowledge"], list(counts(wife.data["relations"]))) == ("unnamed", ["w:R85"])
     assert "P26" in counts((await call(sample, "Schema", about="wife")).data["relations"])
     letters = await call(world, "Schema", Settings(embedding=LEXICAL), about="wife")
-    assert letters.summary.startswith("No class or relation matches 'wife'")
+    assert letters.summary.startswith("No class, relation or feature matches 'wife'")
 
 
 async def test_an_rdflib_graph_is_told_by_class_too() -> None:

@@ -176,7 +176,7 @@ async def test_unknown_and_loose_names_stop_the_query_each_with_its_place(world:
         "line 2, column 3",
         "line 2, column 15",
     ]
-    assert lines[0] == "No entity matches 'Zurnov Tunnel'. Retrieve finds things by other words."
+    assert lines[0] == "No entity matches 'Zurnov Tunnel'. Retrieve also searches by a description."
     assert lines[3] == (
         "No relation of this graph is called 'crossing'. Near in meaning, not the same: crosses (e:crosses)."
     )

@@ -226,7 +226,7 @@ _LEAST_TOKENS: Final = 300
 
 _SEVERAL: Final = "Give the id of the one that is meant."
 
-_SEARCH: Final = "Retrieve finds things by other words."
+_SEARCH: Final = "Retrieve also searches by a description."
 
 _IDS_BEGIN: Final = ("<", "_:")
 

@@ -14,7 +14,7 @@ from typing import Literal as Choice
 from kg_adapters.errors import InvalidRequest, KGError, UnknownRelation
 from kg_adapters.models import Direction, RelationCandidate
 from kg_adapters.name_index import RelationIndex, RelationName, own_name
-from kg_adapters.protocol import KGAdapter
+from kg_adapters.protocol import KGAdapter, known_profile
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import Iri, Node
 from kg_boundary.shown import in_quotes
@@ -239,17 +239,25 @@ async def _refusal(
     meant = text if relation is None else relation.local_part
     near = (await _named(graph, there)).find(meant, _SUGGESTED) or await graph.find_relations(meant, limit=_SUGGESTED)
     suggested = [each.relation for each in near]
-    names = await names_of(graph, [*suggested, *nodes[:1], *there[:_LISTED]])
-    shown = [names.relation(each) for each in suggested]
+    inverse_of = (await known_profile(graph)).inverse_of
+    inverses = [inverse_of(each) for each in suggested]
+    names = await names_of(graph, [*suggested, *filter(None, inverses), *nodes[:1], *there[:_LISTED]])
+    shown = [_with_inverse(each, inverse, names) for each, inverse in zip(suggested, inverses, strict=True)]
     if relation is not None:
         return UnknownRelation(text, suggestions=shown, hint=_HINTS[sort])
     parts = [f"No {sort} of this graph is called {in_quotes(text, MAX_LABEL)}."]
     if shown:
         parts.append(f"Did you mean {' or '.join(shown)}?")
     if nodes:
-        whose = f"{names.entity(nodes[0])} has" if len(nodes) == 1 else f"The first {len(nodes)} nodes have"
-        parts.append(f"{whose} {_listed(there, names, by_label=True)}." if there else f"{whose} no {sort}s.")
+        whose = names.entity(nodes[0]) if len(nodes) == 1 else f"The first {len(nodes)} entities that it is asked of"
+        has = "has" if len(nodes) == 1 else "have"
+        parts.append(f"{whose} {has} {_listed(there, names, by_label=True) if there else f'no {sort}s'}.")
     return NoSuchRelation(" ".join(parts))
+
+
+def _with_inverse(relation: Iri, inverse: Iri | None, names: Names) -> str:
+    name = names.relation(relation)
+    return name if inverse is None or inverse == relation else f"{name} (the inverse of {names.relation(inverse)})"
 
 
 def _listed(relations: Sequence[Iri], names: Names, *, by_label: bool = False) -> str:

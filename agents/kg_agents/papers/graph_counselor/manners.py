@@ -58,7 +58,7 @@ _NEAR: Final = 2
 
 _HINT: Final = 500
 _PLANS: Final = re.compile(r"^Plan \d+: .*\n", re.MULTILINE)
-_NOTHING_LIKE: Final = "No class or relation matches"
+_NOTHING_LIKE: Final = "No class, relation or feature matches"
 _UNKNOWN: Final = re.compile(r"No (?:relation|feature) of this graph is called '(?P<name>[^'\n]{1,80})'")
 _TASKS: Final[Mapping[Role, type[TaskPrompt]]] = {
     "plan": PlanPrompt,
