@@ -12,8 +12,8 @@ import html
 import json
 import logging
 import re
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
-from contextlib import aclosing, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
@@ -239,24 +239,6 @@ class Redactor:
         """
         without = self._without(content, self._strong_forms, cut=False)
         return content if without is None else without
-
-    async def in_slices(self, slices: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
-        """Yield an answer like `data`, while it comes; a secret that two slices share is found as well."""
-        forms = self._strong_forms
-        held = b""
-        kept = max((len(form.value) for form in forms), default=0)
-        async with aclosing(slices):
-            async for part in slices:
-                content = held + part
-                end = max(0, len(content) - kept)
-                spans = _spans(content, forms, cut=False)
-                # What begins before the end of what is given out, and ends behind it, waits as a whole.
-                end = min((start for start, last in spans if start < end < last), default=end)
-                held = content[end:]
-                if shown := _replaced(content[:end], [span for span in spans if span[1] <= end]):
-                    yield shown
-        if held:
-            yield self.data(held)
 
     @cached_property
     def _forms(self) -> tuple[SecretForm, ...]:

@@ -1,7 +1,6 @@
 """Where a secret of a length ends to be a word: what is hidden, and what stays readable, one character apart."""
 
 import base64
-from collections.abc import AsyncGenerator
 from urllib.parse import quote
 
 import pytest
@@ -67,15 +66,6 @@ def test_a_secret_of_eight_characters_is_found_in_escapes_of_latin_1() -> None:
 def test_answers_lose_whole_secrets_of_eight_characters_and_nothing_else() -> None:
     assert hiding("abcdefgh").data(b"abcdefgh, abcdef") == "…, abcdef".encode()
     assert hiding("abcdefg").data(b"abcdefg") == b"abcdefg"
-
-
-async def test_answers_in_slices_keep_what_only_begins_like_a_secret() -> None:
-    content = "abcdef… ".encode() + b"y " * 1_000
-
-    async def slices() -> AsyncGenerator[bytes]:
-        yield content
-
-    assert b"".join([part async for part in hiding("abcdefgh").in_slices(slices())]) == content
 
 
 def test_a_key_is_hidden_with_what_addresses_hold() -> None:

@@ -78,13 +78,6 @@ async def test_relations_have_the_vector_of_their_label_or_else_of_their_local_p
     assert opened(tmp_path, index).relations(numbers).tolist() == await rounded(*relation_texts(index))
 
 
-async def test_with_relations_alone_no_node_has_a_vector(tmp_path: Path, index: GraphIndex) -> None:
-    await build_relation_vectors(tmp_path, index, RecordingEmbedder())
-    vectors = opened(tmp_path, index)
-    assert not vectors.nodes(list(range(len(index.nodes)))).any()
-    assert set(vectors.node_rows.tolist()) == {-1}
-
-
 async def test_nodes_have_the_vector_of_their_label_and_zeros_where_they_have_none(
     tmp_path: Path, index: GraphIndex
 ) -> None:
@@ -102,14 +95,6 @@ async def test_beyond_the_limit_the_best_connected_nodes_are_kept(tmp_path: Path
     vectors = opened(tmp_path, index)
     there = [bool(vectors.nodes([node(index, name)]).any()) for name in ("tokyo", "kyoto", "double")]
     assert there == [True, False, False]
-
-
-async def test_another_limit_makes_another_selection(tmp_path: Path, index: GraphIndex) -> None:
-    inner = RecordingEmbedder()
-    for limit in (1, 5, 5):
-        await build_label_vectors(tmp_path, index, inner, max_labels=limit)
-    assert opened(tmp_path, index).nodes([node(index, "double")]).tolist() == await rounded("Kyoto")
-    assert inner.calls[1:] == [["Tokyo"], ["Tokyo", "Kyoto"]]
 
 
 async def test_an_interrupted_change_of_the_selection_leaves_no_wrong_vectors(

@@ -145,13 +145,6 @@ async def test_memory_gives_up_what_was_not_used_for_longest() -> None:
     assert inner.calls == [["b"]]
 
 
-async def test_a_call_larger_than_memory_is_answered_whole() -> None:
-    texts = [f"text {number}" for number in range(50)]
-    async with caching(RecordingEmbedder(), memory_rows=3) as cached:
-        assert np.array_equal(await cached.embed(texts), await rounded(texts))
-        assert np.array_equal(await cached.embed(texts), await rounded(texts))
-
-
 def test_memory_grows_to_its_capacity_and_no_further() -> None:
     memory = VectorMemory(3_000, 2)
     for first in range(0, 10_000, 1_000):
@@ -163,12 +156,3 @@ def test_memory_grows_to_its_capacity_and_no_further() -> None:
         assert found is not None
         assert np.array_equal(found, rows)
     assert memory.find(["0"]) is None
-
-
-def test_memory_takes_a_new_row_for_a_text_it_knows() -> None:
-    memory = VectorMemory(4, 2)
-    for number in (1, 2):
-        memory.put(["tokyo"], [np.array([number, 0], dtype=np.int16)])
-    found = memory.find(["tokyo"])
-    assert found is not None
-    assert (found.tolist(), len(memory)) == ([[2, 0]], 1)

@@ -54,14 +54,6 @@ async def test_a_damaged_file_is_left_alone_with_a_warning(
     assert path.read_bytes() == content
 
 
-async def test_a_database_of_something_else_is_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with closing(sqlite3.connect(tmp_path / "vectors.db")) as other:
-        other.execute("CREATE TABLE vectors (name TEXT)")
-    async with caching(RecordingEmbedder(), tmp_path / "vectors.db") as cached:
-        assert (await cached.embed(["tokyo"])).any()
-    assert WARNING in caplog.text
-
-
 async def test_a_file_that_is_damaged_while_it_is_open_is_given_up(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -2,7 +2,6 @@
 
 import base64
 import gzip
-import json
 import re
 import socket
 from contextlib import closing
@@ -15,7 +14,7 @@ from embedders import HOSTILE_TEXTS
 from embedding_service import Asked, Script, answer, failing, serving, vector_of
 from kg_adapters.embedding import Embedder, EmbeddingUsage, OpenAiEmbedder
 from kg_adapters.embedding.openai_compatible import EncodingFormat
-from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest
+from kg_adapters.errors import BackendError, BackendTimeout, InvalidRequest
 from loopback_service import Reply
 
 KEY = "sk-very-secret"
@@ -106,27 +105,6 @@ async def test_a_refusal_says_what_to_check(status: int, advice: str) -> None:
     assert advice in str(caught.value)
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_a_redirect_takes_no_text_to_another_origin(status: int) -> None:
-    with (
-        serving(answer) as stranger,
-        serving(lambda _: Reply({}, status, {"Location": f"{stranger.url}/embeddings"})) as service,
-    ):
-        model = embedder(service.url, max_retries=2)
-        with pytest.raises(BackendError, match=r"redirects are not followed there|failed \(HTTP 303\)"):
-            await model.embed(["a"])
-        await model.aclose()
-    assert (len(service.requests), stranger.requests) == (1, [])
-
-
-async def test_a_refusal_that_is_no_json_is_an_error_like_any_other() -> None:
-    with serving(lambda _: Reply(b"upstream is away", 502)) as service:
-        model = embedder(service.url)
-        with pytest.raises(BackendError, match=r"\(HTTP 502\): upstream is away\."):
-            await model.embed(["a"])
-        await model.aclose()
-
-
 async def test_a_key_is_in_no_message_and_no_representation() -> None:
     with serving(failing(401, f"Incorrect key {KEY}. " + "x" * 1_000)) as service:
         model = embedder(service.url)
@@ -165,15 +143,6 @@ async def test_an_answer_without_the_right_vectors_is_an_error(script: Script, r
             await model.embed(["a"])
         await model.aclose()
     assert model.usage == EmbeddingUsage()
-
-
-async def test_a_service_that_is_not_there_is_told_apart_from_one_that_is_slow() -> None:
-    with serving(answer) as service:
-        url = service.url
-    gone = embedder(url)
-    with pytest.raises(BackendUnavailable, match=r"cannot be reached: the connection was refused\. Check its URL"):
-        await gone.embed(["a"])
-    await gone.aclose()
 
 
 async def test_a_service_that_never_answers_is_given_up_at_the_deadline() -> None:
@@ -245,17 +214,6 @@ async def test_an_answer_is_read_within_bounds_however_it_is_packed() -> None:
 
     assert "is larger than 1.01638 MB and was not read further" in await said(packed(b"0" * 5_000_000))
     assert "compressed its answer ('br') in a way that cannot be read" in await said(packed(b"", "br"))
-
-
-async def test_a_packed_answer_is_unpacked() -> None:
-    def packed(asked: Asked) -> Reply:
-        content = json.dumps(answer(asked).content).encode()
-        return Reply(gzip.compress(content), 200, {"Content-Encoding": "gzip"})
-
-    with serving(packed) as service:
-        model = embedder(service.url)
-        assert (await model.embed(["a"])).tolist() == [pytest.approx(unit("a"))]
-        await model.aclose()
 
 
 def test_a_base_url_with_a_query_is_refused_without_showing_it() -> None:

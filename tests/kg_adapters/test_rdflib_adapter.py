@@ -21,12 +21,10 @@ from kg_adapters.errors import BackendError, BackendTimeout, InvalidRequest
 from kg_adapters.models import (
     Candidate,
     Count,
-    Degree,
     Description,
     Feature,
     FeaturePage,
     NeighborPage,
-    RelationCount,
 )
 from kg_adapters.prefixes import WIKIDATA, Prefixes
 from kg_adapters.protocol import SupportsPaths, SupportsSparql
@@ -34,7 +32,7 @@ from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.rdflib_terms import from_rdflib
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import RDF_LANG_STRING, BlankNode, Iri, Literal, Term
-from kg_adapters.testing import EXAMPLE, LOOPS, TOWNS, edges, feature_page, iri, ntriples
+from kg_adapters.testing import EXAMPLE, TOWNS, edges, feature_page, iri, ntriples
 
 Pattern: TypeAlias = tuple[RdflibNode | None, RdflibNode | None, RdflibNode | None]
 Found: TypeAlias = Generator[
@@ -146,22 +144,6 @@ async def test_a_cursor_behind_the_end_of_a_graph_that_shrank_is_refused() -> No
     await adapter.refresh()
     with pytest.raises(InvalidRequest, match="points past the end"):
         await adapter.neighbors(NeighborRequest((iri("a"),), direction="out", limit=2, cursor=page.cursor))
-
-
-async def test_a_limit_per_relation_below_one_is_refused() -> None:
-    with pytest.raises(InvalidRequest):
-        await RdflibAdapter(graph_of(*TOWNS)).neighbors(
-            NeighborRequest((iri("a"),), direction="out", limit_per_relation=0, limit=2)
-        )
-
-
-async def test_a_self_loop_counts_in_the_group_it_is_listed_in_but_not_among_the_neighbors() -> None:
-    found = await RdflibAdapter(graph_of(*LOOPS)).degrees([iri("b")], relations=[iri("likes")])
-    counts = (
-        RelationCount(iri("likes"), "out", Count(1)),
-        RelationCount(iri("likes"), "in", Count(1)),
-    )
-    assert found == {iri("b"): Degree(Count(1), counts)}
 
 
 async def test_a_relation_with_only_a_label_is_described_but_not_found_by_search() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kg_adapters.errors import InvalidRequest, InvalidSource, Unsupported
+from kg_adapters.errors import InvalidRequest, Unsupported
 from kg_adapters.index.build.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.reloading import ReloadingAdapter
@@ -131,20 +131,6 @@ async def test_a_folder_called_like_a_kind_of_graph_alone_opens(
         build_store([source], Path(name), ImportOptions(sparql=False))
         assert hidden_path(name) is None
         assert await label(name, options) == "Tokyo"
-
-
-async def test_the_sample_opens_beside_a_folder_that_is_called_so(
-    source: Path, options: OpenOptions, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(source.parent)
-    build_store([source], Path("sample"), ImportOptions(sparql=False))
-    assert await label("sample", options, "http://www.wikidata.org/entity/Q1490") == "Tokyo"
-    assert await label("sample", options) is None
-
-
-async def test_a_file_that_cannot_be_read_is_an_error(broken: Path, options: OpenOptions) -> None:
-    with pytest.raises(InvalidSource, match="line 1"):
-        await open_graph(str(broken), options)
 
 
 @pytest.mark.usefixtures("installed")

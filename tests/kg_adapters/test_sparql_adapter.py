@@ -181,15 +181,6 @@ async def test_even_a_group_that_sorts_behind_a_large_one_is_seen_in_surrounding
     assert (shown.count(iri("in")), shown.count(iri("at")) >= 1) == (4, True)
 
 
-async def test_only_edges_of_the_namespace_count_where_there_is_one() -> None:
-    mixed = (*TOWNS[:6], "kyoto <http://elsewhere.org/near> japan")
-    graph = adapter_over(endpoint_of(mixed), edge_namespace="http://example.org/t")
-    page = await graph.neighbors(NeighborRequest((iri("kyoto"),), limit=9))
-    assert page[iri("kyoto")].triples == edges("kyoto twin kyiv", "kyoto twin paris")
-    assert (await graph.degrees([iri("kyoto")]))[iri("kyoto")].neighbors == Count(2)
-    assert [each.iri for each in (await graph.schema()).relations] == [iri("twin")]
-
-
 async def test_every_group_of_a_tangle_is_right_without_sorting_and_distinct_counting() -> None:
     plain = replace(DIALECTS["standard"], merges_graphs=False, orders_hubs=False)
     graph = adapter_over(endpoint_of(TANGLE), dialect=plain)
@@ -357,15 +348,6 @@ async def test_a_limit_below_one_is_refused() -> None:
     for timeout_s, max_rows in ((0.0, 5), (5.0, 0)):
         with pytest.raises(InvalidRequest):
             await graph.select("ASK { ?s ?p ?o }", timeout_s=timeout_s, max_rows=max_rows)
-
-
-async def test_a_query_is_sent_with_its_prefixes_and_a_limit() -> None:
-    endpoint = endpoint_of(TOWNS)
-    found = await adapter_over(endpoint).select("SELECT ?x { ex:kyoto ex:twin ?x } # all", timeout_s=9, max_rows=1)
-    assert (found.truncated, len(found.rows), found.named) == (True, 1, (iri("kyoto"), iri("twin")))
-    sent = endpoint.asked[0]
-    assert "PREFIX ex: <http://example.org/>" in sent
-    assert sent.endswith("SELECT ?x { ex:kyoto ex:twin ?x } # all\nLIMIT 2")
 
 
 async def test_a_construct_query_gives_each_statement_once() -> None:

@@ -28,10 +28,6 @@ async def checker() -> AsyncIterator[QueryChecker]:
         yield checker
 
 
-def test_a_select_query_gets_its_prefixes_and_a_limit() -> None:
-    assert check(TWINS, 1, namespaces={"ex": EXAMPLE}) == CHECKED
-
-
 @pytest.mark.parametrize(
     "query",
     [

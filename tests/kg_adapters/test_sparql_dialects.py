@@ -64,9 +64,7 @@ def test_oxigraph_reads_every_query_and_rdflib_one_of_each_function() -> None:
     assert len(every) > 200
     for query in every:
         store.query(query)
-    for query in {
-        query for dialect in DIALECTS.values() for query in shortest_queries(Queries.of(dialect, VOCABULARY))
-    }:
+    for query in shortest_queries(Queries.of(DIALECTS["standard"], VOCABULARY)):
         read_query(query)
 
 

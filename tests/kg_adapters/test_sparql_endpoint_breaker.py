@@ -166,19 +166,3 @@ async def test_a_failure_that_was_under_way_when_the_pause_began_does_not_prolon
         time.elapsed_s = 15.0
         assert await endpoint.query("SELECT ?x {}") == NO_ROWS
         await endpoint.aclose()
-
-
-async def test_a_success_that_was_under_way_when_the_pause_began_ends_it() -> None:
-    time = PlayedTime()
-    release = anyio.Event()
-    async with serving(waiting_for(release, NOTHING), refusing(500)) as server:
-        endpoint = endpoint_of(server, time)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(endpoint.query, "SELECT ?x {}")
-            await server.until(lambda: len(server.requests) == 1)
-            await fail(endpoint, times=4)
-            release.set()
-        server.follow(NOTHING)
-        assert await endpoint.query("SELECT ?x {}") == NO_ROWS
-        await endpoint.aclose()
-    assert len(server.requests) == 5

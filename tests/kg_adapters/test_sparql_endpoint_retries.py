@@ -1,7 +1,5 @@
 """When a request is repeated, and after which pause."""
 
-from collections.abc import Callable
-
 import pytest
 
 from fault_endpoint import Script, answering, dropping, refusing, results, serving
@@ -150,28 +148,3 @@ async def test_a_wait_is_honoured_where_waiting_can_help(fault: Script) -> None:
         assert await endpoint.query("SELECT ?x {}") == NO_ROWS
         await endpoint.aclose()
     assert time.pauses == ([2.0] if "HTTP 503" in str(caught.value) else [])
-
-
-class Turnstile:
-    """A pace of somebody else's: it counts who passes, and who asked to be left alone."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self.passed: list[float] = []
-        self.held: list[float] = []
-        self._clock = clock
-
-    async def turn(self, time_left_s: float) -> None:
-        self.passed.append(time_left_s)
-
-    def hold(self, seconds: float) -> None:
-        self.held.append(seconds)
-
-
-async def test_another_pace_decides_on_each_request_and_hears_what_the_endpoint_asks_for() -> None:
-    time = PlayedTime()
-    turnstile = Turnstile(time.timing.clock)
-    async with serving(refusing(429, Retry_After="3"), NOTHING) as server:
-        endpoint = SparqlEndpoint(EndpointOptions(url=server.url), timing=time.timing, pace=turnstile)
-        await endpoint.query("SELECT ?x {}")
-        await endpoint.aclose()
-    assert (turnstile.passed, turnstile.held) == ([10.0, 7.0], [3.0])

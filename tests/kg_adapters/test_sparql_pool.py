@@ -152,19 +152,6 @@ async def test_a_worker_that_died_while_idle_is_replaced(pool: SparqlPool) -> No
     assert process not in processes(pool)
 
 
-async def test_many_queries_share_the_workers(pool: SparqlPool) -> None:
-    answers: list[SparqlAnswer] = []
-
-    async def one() -> None:
-        answers.append(await count(pool))
-
-    async with anyio.create_task_group() as tasks:
-        for _ in range(20):
-            tasks.start_soon(one)
-    assert answers == [COUNTED] * 20
-    assert len(processes(pool)) == 2
-
-
 async def test_a_closed_pool_ends_its_workers_and_refuses(pool: SparqlPool) -> None:
     await count(pool)
     (process,) = processes(pool)

@@ -19,7 +19,7 @@ from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.schema import FORMAT, SchemaFile, SurveyLimits, Surveyor, with_well_known
 from kg_adapters.sparql.solutions import Solutions
-from kg_adapters.terms import BlankNode, Iri, Literal, Node
+from kg_adapters.terms import BlankNode, Node
 from kg_adapters.testing import SUMMED, TOWNS, edge, iri, ntriples, typed
 from sparql_stand_in import PREFIXES, CannedEndpoint, LateEndpoint, StandInEndpoint, endpoint_of, parts_of
 
@@ -51,14 +51,6 @@ async def test_a_small_graph_is_counted_whole() -> None:
     assert all(each.example is not None for each in found.schema.classes)
     assert all(each.example is not None for each in found.schema.relations)
     assert [each.label for each in found.schema.classes] == ["city", None]
-
-
-async def test_a_large_graph_is_sampled_and_says_so() -> None:
-    found = (await surveyor(endpoint_of(SUMMED), SurveyLimits(counted=5)).schema(PREFIXES, city_alone)).schema
-    assert not found.complete
-    assert (found.entities, found.triples) == (Count(0, exact=False), Count(6, exact=False))
-    assert found.classes[0].instances == Count(2, exact=False)
-    assert {each.iri for each in found.features} == {iri("label"), iri("population")}
 
 
 async def test_a_sample_looks_at_no_more_statements_than_allowed() -> None:
@@ -255,14 +247,6 @@ async def test_an_endpoint_that_cannot_read_a_query_leaves_a_gap_and_no_group_of
 
     with pytest.raises(InvalidRequest):
         await surveyor(Picky(ntriples(SUMMED))).schema(PREFIXES, city_alone)
-
-
-def test_literals_of_a_kept_schema_keep_their_datatype(tmp_path: Path) -> None:
-    file = SchemaFile(tmp_path, ("x",))
-    said = Literal("Tokio", Iri("http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"), "de")
-    schema = replace(WHOLE, features=(FeatureSummary(iri("name"), "name", Count(1), said),))
-    file.keep_schema(schema)
-    assert file.schema() == schema
 
 
 async def test_all_questions_together_take_no_longer_than_allowed() -> None:

@@ -1,8 +1,5 @@
 """Values of entities behind an endpoint: with the edges, as features, and whether they are stated."""
 
-from dataclasses import replace
-
-from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Count, Feature, FeaturePage
 from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.terms import RDF_LANG_STRING, Attribute, Fact, Literal, Triple
@@ -41,15 +38,6 @@ async def test_values_come_with_the_edges_and_cost_a_second_request_only_where_t
         Attribute(ship, built, Literal("1907")),
         *(Attribute(ship, iri("visit"), each) for each in visits[1:]),
     )
-
-
-async def test_names_are_values_only_where_they_are_asked_for() -> None:
-    graph, ship, label = adapter_over(endpoint_of(DATED)), iri("ship"), Vocabulary().labels[0]
-    request = NeighborRequest((ship,), "out", frozenset({label, iri("built")}), values=True)
-    name = Literal("Ship", RDF_LANG_STRING, "en")
-    assert Attribute(ship, label, name) in (await graph.neighbors(request))[ship].facts
-    everything = (await graph.neighbors(replace(request, relations=None, limit=99)))[ship]
-    assert label not in {fact.relation for fact in everything.facts}
 
 
 async def test_the_values_that_a_graph_holds_are_told_from_others_as_they_are_stored() -> None:

@@ -52,23 +52,6 @@ def test_select_gives_terms_with_their_kinds_and_none_where_a_variable_is_unboun
     )
 
 
-def test_ask_gives_a_truth(worker: SparqlWorker) -> None:
-    named = (Iri("http://x/Tokyo"), Iri("http://x/in"), Iri("http://x/Japan"))
-    assert ask(worker, "ASK { x:Tokyo x:in x:Japan }") == SparqlAnswer("ASK", (), (), False, True, named)
-    assert ask(worker, "ASK { ?s ?p 'nothing' }") == SparqlAnswer("ASK", (), (), False, False)
-
-
-def test_construct_gives_distinct_triples(worker: SparqlWorker) -> None:
-    query = "CONSTRUCT { x:Japan x:has x:cities } WHERE { ?city x:in x:Japan }"
-    assert ask(worker, query) == SparqlAnswer(
-        form="CONSTRUCT",
-        variables=("subject", "predicate", "object"),
-        rows=((Iri("http://x/Japan"), Iri("http://x/has"), Iri("http://x/cities")),),
-        truncated=False,
-        named=(Iri("http://x/in"), Iri("http://x/Japan")),
-    )
-
-
 def test_describe_gives_what_is_said_about_an_entity_and_blank_nodes_keep_their_label(worker: SparqlWorker) -> None:
     described = ask(worker, "DESCRIBE x:Tokyo")
     (row,) = ask(worker, "SELECT ?mayor { x:Tokyo x:mayor ?mayor }").rows
@@ -102,11 +85,6 @@ def test_bytes_are_bounded_and_the_answer_says_so(store: Path) -> None:
     assert 0 < len(few.rows) < 8
     with pytest.raises(InvalidRequest, match=r"^One row of the answer has over 20 bytes\."):
         ask(SparqlWorker(store, NAMESPACES, max_bytes=20), query)
-
-
-def test_a_refused_query_is_an_invalid_request(worker: SparqlWorker) -> None:
-    with pytest.raises(InvalidRequest, match=r"^This graph is read-only; updates are refused\."):
-        ask(worker, "DELETE WHERE { ?s ?p ?o }")
 
 
 def test_what_only_the_engine_finds_wrong_is_an_invalid_request_too(worker: SparqlWorker) -> None:

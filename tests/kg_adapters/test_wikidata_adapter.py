@@ -22,7 +22,6 @@ from kg_adapters.models import (
 from kg_adapters.protocol import KGAdapter, SupportsFeatureNote, SupportsSearchNote
 from kg_adapters.registry import OpenOptions, open_graph
 from kg_adapters.requests import NeighborRequest, SurroundingsRequest
-from kg_adapters.surroundings import SupportsSurroundings
 from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal, Node, Triple
 from kg_adapters.testing import feature_page
 from kg_adapters.wikidata.adapter import WikidataAdapter
@@ -350,15 +349,6 @@ async def test_the_schema_is_bounded_named_and_kept(tmp_path: Path) -> None:
         asked = len(stand_in.asked(QUERY))
         assert await wikidata.schema() == schema
         assert len(stand_in.asked(QUERY)) == asked
-
-
-async def test_ids_are_bare(tmp_path: Path) -> None:
-    async with opened(tmp_path) as (wikidata, _):
-        assert wikidata.prefixes.expand("Q5879") == GOETHE
-        assert wikidata.prefixes.expand("P17", "relation") == wdt("P17")
-        assert wikidata.prefixes.shorten(wd("P17")) == "wd:P17"
-        assert wikidata.remote
-        assert isinstance(wikidata, SupportsSurroundings)
 
 
 async def test_it_opens_by_name_and_remembers_answers(tmp_path: Path) -> None:

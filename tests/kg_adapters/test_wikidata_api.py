@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from fault_endpoint import Script, answering, dropping, refusing, stalling
-from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable
+from fault_endpoint import Script, answering, refusing
+from kg_adapters.errors import BackendError, BackendUnavailable
 from kg_adapters.http.pacing import SharedRate, Timing
 from kg_adapters.wikidata.api import ApiMatch, NamedEntity, WikidataApi
 from played_time import PlayedTime
@@ -187,33 +187,6 @@ async def test_an_answer_without_hits_or_their_absence_does_not_say_that_nothing
     async with api(said({"success": 1})) as (client, _):
         with pytest.raises(BackendError, match=r"what its web API does not \(search\)"):
             await client.search("Berlin", limit=5)
-
-
-async def test_a_search_s_answer_of_another_form_is_told() -> None:
-    async with api(said({"search": {"id": "Q1"}})) as (client, _):
-        with pytest.raises(BackendError, match=r"what its web API does not \(search\)"):
-            await client.search("Berlin", limit=5)
-
-
-async def test_a_page_instead_of_json_is_told() -> None:
-    async with api(answering("<html>Sorry</html>", media_type="text/html")) as (client, _):
-        with pytest.raises(BackendError, match="Sorry"):
-            await client.entities(["Q64"])
-
-
-async def test_a_throttled_request_is_repeated_and_everybody_waits() -> None:
-    played = PlayedTime()
-    async with api(refusing(429, "slow down", Retry_After="2"), timing=played.timing, max_retries=1) as (client, _):
-        assert "Q64" in await client.entities(["Q64"])
-        assert played.elapsed_s == 2.0
-
-
-async def test_a_dropped_connection_is_tried_again_and_a_silent_one_given_up() -> None:
-    async with api(dropping, max_retries=1) as (client, _):
-        assert "Q64" in await client.entities(["Q64"])
-    async with api(stalling, timeout_s=0.2) as (client, _):
-        with pytest.raises(BackendTimeout):
-            await client.entities(["Q64"])
 
 
 async def test_one_request_of_many_that_fails_fails_them_all_at_once() -> None:

@@ -11,12 +11,11 @@ from pydantic import ValidationError
 from fault_endpoint import (
     Script,
     answering,
-    dropping,
     redirecting,
     refusing,
     stalling,
 )
-from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, KGError
+from kg_adapters.errors import BackendError, BackendUnavailable, KGError
 from kg_adapters.http.pacing import Rates, Timing
 from kg_adapters.registry import OpenOptions
 from kg_adapters.requests import NeighborRequest
@@ -50,35 +49,6 @@ async def tails(wikidata: WikidataAdapter) -> list[object]:
     return [triple.tail for triple in page.triples]
 
 
-@pytest.mark.parametrize(
-    ("fault", "expected", "cause"),
-    [
-        (refusing(500, "java.util.concurrent.TimeoutException"), BackendTimeout, "gave up on the query"),
-        (refusing(429, "Too Many Requests", Retry_After="60"), BackendUnavailable, "left alone for 60 s"),
-        (refusing(403, "Aborted: robot policy"), BackendError, "robot policy"),
-    ],
-    ids=["timed out", "throttled", "banned"],
-)
-async def test_a_fault_names_its_cause_and_the_next_call_works(
-    tmp_path: Path, fault: Script, expected: type[BackendError], cause: str
-) -> None:
-    played = PlayedTime()
-    async with opened(tmp_path, fault, timing=played.timing, timeout_s=0.5) as (wikidata, _):
-        with pytest.raises(expected, match=cause):
-            await tails(wikidata)
-        played.elapsed_s += 61
-        assert await tails(wikidata) == [JAPAN]
-
-
-async def test_a_fault_that_passes_is_waited_out(tmp_path: Path) -> None:
-    played = PlayedTime()
-    faults = (refusing(429, Retry_After="3"), refusing(502), dropping)
-    async with opened(tmp_path, *faults, timing=played.timing, max_retries=3) as (wikidata, stand_in):
-        assert await tails(wikidata) == [JAPAN]
-        assert len(stand_in.endpoint.requests) == 4
-        assert played.pauses[0] == 3.0
-
-
 async def test_a_silent_service_does_not_keep_names_waiting(tmp_path: Path) -> None:
     async with opened(tmp_path, stalling, timeout_s=30) as (wikidata, stand_in), anyio.create_task_group() as tasks:
         tasks.start_soon(tails, wikidata)
@@ -99,15 +69,6 @@ async def test_all_graphs_of_a_process_share_the_limit_of_a_host(tmp_path: Path)
             assert len(stand_in.endpoint.requests) == 3
             played.elapsed_s += 60
             assert await tails(other) == [JAPAN]
-
-
-async def test_a_stranger_is_told_how_to_be_allowed_more(tmp_path: Path) -> None:
-    async with opened(tmp_path, requests_per_minute=None, contact=None, timeout_s=1.0) as (wikidata, stand_in):
-        for _ in range(10):
-            await tails(wikidata)
-        with pytest.raises(BackendUnavailable, match=r"may be asked 10 times a minute"):
-            await tails(wikidata)
-        assert len(stand_in.endpoint.requests) == 10
 
 
 @pytest.mark.parametrize(

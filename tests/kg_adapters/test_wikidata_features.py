@@ -59,12 +59,6 @@ async def features_of(*rows: Sequence[Term | None], truncated: bool = False) -> 
     return await page_of(reader(endpoint))
 
 
-async def test_a_blank_node_has_no_features_and_nothing_is_asked() -> None:
-    endpoint = CannedEndpoint(answer("p v", []))
-    assert await reader(endpoint).features(FeatureRequest((BlankNode("b0"),))) == {}
-    assert endpoint.asked == []
-
-
 async def test_rows_without_a_relation_or_a_value_say_nothing() -> None:
     page = await features_of(
         (None, Literal("alone"), None, None, None),

@@ -41,10 +41,6 @@ def test_at_most_three_requests_at_once_go_to_the_web_api() -> None:
     assert WikidataOptions(max_concurrency=2).api_endpoint.max_concurrency == 2
 
 
-def test_a_mirror_has_no_scholarly_part() -> None:
-    assert WikidataOptions(scholarly_url=None).scholarly_endpoint is None
-
-
 @pytest.mark.parametrize(
     ("field", "value"),
     [

@@ -37,17 +37,6 @@ async def test_no_minute_sees_more_however_they_come() -> None:
     assert max(sum(start <= each < start + 60 for each in came) for start in came) == 10
 
 
-async def test_what_was_not_used_comes_back_up_to_a_minute_s_worth() -> None:
-    played = PlayedTime()
-    rate = SharedRate("host", 10, timing=played.timing)
-    await asked(rate, 10)
-    played.elapsed_s += 600
-    await asked(rate, 10)
-    assert played.pauses == []
-    await asked(rate, 1)
-    assert played.pauses == [60.0]
-
-
 async def test_callers_at_the_same_time_share_the_rate() -> None:
     played = PlayedTime()
     rate = SharedRate("host", 10, timing=played.timing)
@@ -80,12 +69,6 @@ async def test_a_host_that_asks_to_be_left_alone_is_by_everybody() -> None:
         await rate.turn(10.0)
     await rate.turn(40.0)
     assert played.elapsed_s == 30.0
-
-
-def test_all_who_ask_a_host_share_its_rate_and_each_host_has_its_own() -> None:
-    rates = Rates()
-    assert rates.of("a", 10) is rates.of("a", 10)
-    assert rates.of("a", 10) is not rates.of("b", 10)
 
 
 async def test_the_least_that_anybody_allows_holds_for_all_who_ask_a_host() -> None:

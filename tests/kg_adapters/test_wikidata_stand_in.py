@@ -50,13 +50,6 @@ async def test_a_stranger_s_client_is_never_refused_however_much_it_is_asked() -
     assert (guard.refusals, len(stand_in.endpoint.requests), played.elapsed_s) == ([], 35, 180.0)
 
 
-async def test_a_client_is_never_refused_for_asking_much_at_once() -> None:
-    played = PlayedTime()
-    async with limited(played) as (stand_in, guard), api(stand_in, played, requests_per_minute=None) as client:
-        await client.entities([f"Q{number}" for number in range(1, 1_001)])
-    assert (guard.refusals, len(stand_in.endpoint.requests)) == ([], 20)
-
-
 async def test_a_client_that_expects_too_much_is_put_right_and_goes_on() -> None:
     played = PlayedTime()
     options: dict[str, object] = {"contact": None, "timeout_s": 100.0, "max_retries": 1}

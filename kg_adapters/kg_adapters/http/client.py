@@ -1,7 +1,7 @@
 """An HTTP client for one service: pooled, bounded in bytes, and retrying within the caller's deadline."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -23,7 +23,7 @@ from kg_adapters.http.messages import (
 from kg_adapters.http.options import EndpointOptions
 from kg_adapters.http.pacing import Backoff, CircuitBreaker, Pace, SharedHold, Timing, retry_after_s
 from kg_adapters.http.reply_file import ReplyFile
-from kg_boundary.bodies import TooLarge, Unpackable, body_slices, read_body, stays_in_place
+from kg_boundary.bodies import SLICE_BYTES, TooLarge, Unpackable, read_body, stays_in_place
 
 T = TypeVar("T")
 
@@ -154,17 +154,21 @@ class Exchange:
         reply = HttpReply(str(response.url), response.status_code, dict(response.headers.items()), b"")
         if reply.media_type not in request.accepted:
             return self.teller.wrong_type(reply.media_type, await _beginning(response))
-        limit, body = self._options.max_bytes, bytearray()
+        limit, body, cut = self._options.max_bytes, bytearray(), False
         try:
-            slices = body_slices(response.aiter_raw(), _encoding(response), max_bytes=limit)
-            async with aclosing(self._redactor.in_slices(slices)) as parts:
-                async for part in parts:
-                    body += part
-            return replace(reply, body=bytes(body))
+            await read_body(response.aiter_raw(), _encoding(response), max_bytes=limit, received=body)
         except TooLarge:
-            return replace(reply, body=bytes(body), cut=True) if request.may_be_cut else self.teller.too_large(limit)
+            cut = request.may_be_cut
+            if not cut:
+                return self.teller.too_large(limit)
         except Unpackable:
             return self.teller.unpackable(_encoding(response))
+        return replace(reply, body=await self._without_secrets(bytes(body)), cut=cut)
+
+    async def _without_secrets(self, body: bytes) -> bytes:
+        if len(body) <= SLICE_BYTES:
+            return self._redactor.data(body)
+        return await anyio.to_thread.run_sync(self._redactor.data, body, abandon_on_cancel=True)
 
     async def _refusal(self, response: httpx2.Response) -> Refusal:
         text = await _beginning(response)
