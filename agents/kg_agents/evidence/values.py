@@ -20,6 +20,12 @@ def quoted(value: str) -> str:
     return value if value.startswith('"') else f'"{value}"'
 
 
+def valued(fact: Triple) -> Triple:
+    """Return a fact that ends in a value with the value in quotes."""
+    head, relation, value = fact
+    return head, relation, quoted(value)
+
+
 @dataclass(frozen=True, slots=True)
 class IdLabels:
     """What ids are called."""

@@ -110,10 +110,10 @@ class KnowledgeGraph:
             max_tokens=max_tokens,
         )
         found = ToolResult.of(call, "triples")
-        edges, values, held = (tuple(map(triple_of, rows)) for rows in (found.triples, found.values, found.held))
+        edges, values = (tuple(map(triple_of, rows)) for rows in (found.triples, found.values))
         totals = {(each, False): count for each, count in found.outgoing.items()}
         totals |= {(each, True): count for each, count in found.incoming.items()}
-        return Found(edges, shown_by(call), values, held, totals)
+        return Found(edges, shown_by(call), values, found.held_facts, totals)
 
     async def paths(
         self,

@@ -15,6 +15,7 @@ from kg_agents.evidence.values import (
     Shown,
     Triple,
     quoted,
+    valued,
 )
 from kg_agents.llm.texts import clipped
 from kg_agents.tools.client import ToolCall, UnreadableReply
@@ -102,6 +103,12 @@ class ToolResult(BaseModel):
         """The groups of an observation, and the relations that a card counts."""
         return tuple(map(group_of, self.groups))
 
+    @property
+    def held_facts(self) -> tuple[Triple, ...]:
+        """What nodes without a name hold; a value is in quotes already, or is no known id."""
+        facts = map(triple_of, self.held)
+        return tuple(fact if {fact[0], fact[2]} & self.labels.keys() else valued(fact) for fact in facts)
+
 
 def remembered_of(call: ToolCall, memory: str) -> Remembered:
     """Return what a memory tool says of a memory."""
@@ -180,7 +187,7 @@ def read_shown(call: ToolCall) -> Shown:
     found, said = ToolResult.of(call), asked(call)
     facts, computed, listed = read(call, found, said)
     return Shown(
-        facts=tuple(dict.fromkeys((*facts, *_held(found)))),
+        facts=tuple(dict.fromkeys((*facts, *found.held_facts))),
         computed=tuple(dict.fromkeys(computed)),
         counts=tuple(dict.fromkeys(_counted(call, found))),
         listed=tuple(each for each in dict.fromkeys(listed) if not each.startswith("_:")),
@@ -216,7 +223,7 @@ _Stated: TypeAlias = tuple[Iterable[Triple], Iterable[ComputedResult], Iterable[
 
 
 def _neighbors(call: ToolCall, found: ToolResult, said: str) -> _Stated:
-    triples = [*map(triple_of, found.triples), *map(_valued, map(triple_of, found.values))]
+    triples = [*map(triple_of, found.triples), *map(valued, map(triple_of, found.values))]
     near = {*found.read.values(), str(call.arguments.get("entity"))}
     counted = call.arguments.get("relation") and found.total is not None
     return (
@@ -328,17 +335,6 @@ def _counted(call: ToolCall, found: ToolResult) -> Iterator[ComputedResult]:
 
 def _degree_of(entity: str, relation: str, incoming: bool, count: object) -> ComputedResult:
     return ComputedResult(f"Degree[{entity}, {'-' if incoming else ''}{relation}]", str(count))
-
-
-def _held(found: ToolResult) -> Iterator[Triple]:
-    """Yield what nodes without a name hold; a value is in quotes already, or is no known id."""
-    for fact in map(triple_of, found.held):
-        yield fact if {fact[0], fact[2]} & found.labels.keys() else _valued(fact)
-
-
-def _valued(fact: Triple) -> Triple:
-    head, relation, value = fact
-    return head, relation, quoted(value)
 
 
 def _total(found: ToolResult) -> int:

@@ -6,28 +6,14 @@ from dataclasses import dataclass
 from typing import Final
 
 FUNCTIONS: Final = {
-    "retrieve": "Retrieve",
-    "feature": "Feature",
-    "neighbor": "Neighbor",
-    "neighbour": "Neighbor",
-    "getneighbor": "Neighbor",
-    "getneighbour": "Neighbor",
-    "degree": "Degree",
-    "count": "Count",
-    "union": "Union",
-    "intersect": "Intersect",
-    "minus": "Minus",
-    "type": "Type",
-    "where": "Where",
-    "top": "Top",
-    "bottom": "Bottom",
-    "sum": "Sum",
-    "mean": "Mean",
-    "min": "Min",
-    "max": "Max",
-    "group": "Group",
-    "share": "Share",
-    "table": "Table",
+    **{
+        name.lower(): name
+        for name in (
+            *("Retrieve", "Feature", "Neighbor", "Degree", "Count", "Union", "Intersect", "Minus", "Type", "Where"),
+            *("Top", "Bottom", "Sum", "Mean", "Min", "Max", "Group", "Share", "Table"),
+        )
+    },
+    **dict.fromkeys(("neighbour", "getneighbor", "getneighbour"), "Neighbor"),
 }
 """The functions of a compound expression by their names in lower case."""
 

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from kg_agents.evidence.values import Found, IdLabels, ObservedFacts, Triple
-from kg_agents.linking import resolver
 from kg_agents.llm.dialogue import FailedReply, NoRoom, RunEnded, Writer
 from kg_agents.llm.texts import tokens_in
 from kg_agents.papers.oda.replies import Action, read_action, read_facts, read_selection
@@ -310,8 +309,7 @@ class PaperRounds:
         """
         prompt = PaperAnswerPrompt(question=run.question, memory=run.memory_shown)
         found = await self.means.ask(run, fitted(prompt), "answer", read_conclusion)
-        resolve = resolver(self.means.graph, run.talk)
-        run.conclude(await run.ledger.answers(found.answers, run.question, run.asked, resolve, as_given=True), found)
+        await self.means.conclude(run, found, found.answers, as_given=True)
 
     async def _take_step(self, run: OdaRun, observation: ObservedFacts) -> str:
         """Act, and reflect on what that found; return how the loop ends if it ends here."""

@@ -309,40 +309,32 @@ class Offer:
 
 def read_turn(reply: str, offer: Offer) -> Turn | Unreadable:
     """Return what a reply keeps and does, or why it cannot be told."""
-    if (form := TurnForm.of(reply, "action")) is not None:
-        return _filled_in(form, offer)
-    fields = {heading[1].lower(): text for heading, text in sections(reply, _FIELD) if heading}
-    thought = " ".join(fields.get("thought", "").split())
-    kept = _kept(fields.get("keep", ""), offer.facts)
+    form = TurnForm.of(reply, "action")
+    if form is not None:
+        keep, thought, written = form.keep, form.thought, form.action.strip()
+        call = _CALL.match(written)
+    else:
+        fields = {heading[1].lower(): text for heading, text in sections(reply, _FIELD) if heading}
+        keep, thought, written = (fields.get(name, "") for name in ("keep", "thought", "action"))
+        call = _CALL.match(written.lstrip("*_`- ")) or _CALL.search(written)
+    kept, thought = _kept(keep, offer.facts), " ".join(thought.split())
     if isinstance(kept, Unreadable):
         return kept
-    written = fields.get("action", "")
-    call = _CALL.match(written.lstrip("*_`- ")) or _CALL.search(written)
-    if call is None or _name(call["name"]) == "Answer":
-        concluding = _CONCLUDING.search(written or reply)
-        return _answering(kept, thought, (written or reply)[concluding.start() :]) if concluding else _NO_ACTION
-    inside = _inside(call)
-    return _acting(kept, _action(_name(call["name"]), inside.strip(), thought, offer), offer)
-
-
-def _filled_in(form: TurnForm, offer: Offer) -> Turn | Unreadable:
-    """Return the turn that a form describes, or why it cannot be taken."""
-    kept, thought = _kept(form.keep, offer.facts), " ".join(form.thought.split())
-    if isinstance(kept, Unreadable):
-        return kept
-    call = _CALL.match(form.action.strip())
-    if call is None and not form.action.strip().startswith("Answer"):
-        return _NO_ACTION
     if call is not None and (name := _name(call["name"])) != "Answer":
-        return _acting(kept, _action(name, _inside(call).strip(), thought, offer), offer)
+        action = _action(name, _inside(call).strip(), thought, offer)
+        return action if isinstance(action, Unreadable) else _new(Turn(kept, action), offer)
+    conclusion = _answering(written or reply) if form is None else _filled_in(form)
+    return conclusion if isinstance(conclusion, Unreadable) else Turn(kept, Action("Answer", (), thought), conclusion)
+
+
+def _filled_in(form: TurnForm) -> Conclusion | Unreadable:
+    """Return the conclusion that a form describes, or why it cannot be taken."""
+    if not form.action.strip().lower().startswith("answer"):
+        return _NO_ACTION
     conclusion = form.conclusion
     if not conclusion.answers and conclusion.missing is None and not conclusion.own:
         return Unreadable("it answers with nothing. Fill in `answers` or, where the graph holds none, `not_in_graph`.")
-    return Turn(kept, Action("Answer", thought=thought), conclusion)
-
-
-def _acting(kept: tuple[int, ...], action: Action | Unreadable, offer: Offer) -> Turn | Unreadable:
-    return action if isinstance(action, Unreadable) else _new(Turn(kept, action), offer)
+    return conclusion
 
 
 def _inside(call: re.Match[str]) -> str:
@@ -370,13 +362,14 @@ def _kept(written: str, facts: int) -> tuple[int, ...] | Unreadable:
     return numbers if strange is None else _no_fact(str(strange))
 
 
-def _answering(kept: tuple[int, ...], thought: str, written: str) -> Turn | Unreadable:
-    if _EMPTY.fullmatch(written):
+def _answering(text: str) -> Conclusion | Unreadable:
+    """Return the conclusion that a text holds, or why it holds none."""
+    concluding = _CONCLUDING.search(text)
+    if concluding is None:
+        return _NO_ACTION
+    if _EMPTY.fullmatch(written := text[concluding.start() :]):
         return Unreadable("there is no answer below Answer. Write one on each line, with the numbers of its facts.")
-    conclusion = read_conclusion(written)
-    if isinstance(conclusion, Unreadable):
-        return conclusion
-    return Turn(kept, Action("Answer", thought=thought), conclusion)
+    return read_conclusion(written)
 
 
 def _action(name: ActionName, inside: str, thought: str, offer: Offer) -> Action | Unreadable:

@@ -7,8 +7,9 @@ from typing import Final, TypeVar
 from pydantic import BaseModel
 
 from kg_agents.evidence.answers import GivenAnswer, OnStep, PartSeen, RunStep, ignore_step
-from kg_agents.evidence.ledger import Ledger
+from kg_agents.evidence.ledger import Cited, Ledger
 from kg_agents.evidence.values import IdLabels, Remembered, Triple
+from kg_agents.linking import resolver
 from kg_agents.llm import Llm
 from kg_agents.llm.dialogue import Dialogue, Unreadable, Writer, fitting
 from kg_agents.papers.oda.facts import Bundle, FactLines
@@ -82,10 +83,6 @@ class OdaRun:
         self.memory = held.memory
         self.facts = tuple(fact for _, fact in held.facts)
         self.memory_text = held.text.partition("\n")[2]
-
-    def conclude(self, answers: tuple[GivenAnswer, ...], found: Conclusion) -> None:
-        """Take over what the model concludes, and the answers with what they rest on."""
-        self.concluded, self.answers, self.missing, self.own = True, answers, found.missing, found.own
 
     def note(self, action: Action, found: str, kept: Sequence[Triple] = ()) -> None:
         """Take note of a step that was taken."""
@@ -249,6 +246,19 @@ class OdaMeans:
     def examples(self, kind: type[Prompt]) -> str:
         """Return examples of good replies to a prompt."""
         return examples_for(self.graph_name, kind.template, self.settings.examples_folder)
+
+    async def conclude(self, run: OdaRun, found: Conclusion, cited: Sequence[Cited], *, as_given: bool = False) -> None:
+        """Take over what the model concludes, and its answers with what they rest on.
+
+        Args:
+            run: The run.
+            found: What the model concludes.
+            cited: Its answers, with the numbers that the run gave to what they cite.
+            as_given: Whether answers stay as the model wrote them.
+        """
+        resolve = resolver(self.graph, run.talk)
+        run.answers = await run.ledger.answers(cited, run.question, run.asked, resolve, as_given=as_given)
+        run.concluded, run.missing, run.own = True, found.missing, found.own
 
     async def ask(
         self,

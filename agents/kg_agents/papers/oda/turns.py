@@ -1,13 +1,12 @@
 """ODA in turns: each keeps facts by number and takes the next action in one reply."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
 from kg_agents.evidence.ledger import Cited
-from kg_agents.evidence.values import Found, IdLabels, ObservedFacts, Shown, Triple, plain_value, quoted
-from kg_agents.linking import resolver
+from kg_agents.evidence.values import Found, IdLabels, ObservedFacts, Shown, Triple, plain_value, valued
 from kg_agents.llm.dialogue import FailedReply
 from kg_agents.llm.texts import without_hints
 from kg_agents.papers.oda.facts import Bundle, FactNames, bundled
@@ -67,9 +66,7 @@ class Turns:
             examples=self.means.examples(AnswerPrompt),
         )
         found = await self.means.ask(run, fitted(prompt), "answer", read_conclusion)
-        given = [_in_memory(run, each) for each in found.answers]
-        resolve = resolver(self.means.graph, run.talk)
-        run.conclude(await run.ledger.answers(given, run.question, run.asked, resolve), found)
+        await self.means.conclude(run, found, [_in_memory(run, each) for each in found.answers])
 
     async def _look(self, seen: Exploration) -> None:
         """Show what lies around the entities that were not observed yet."""
@@ -111,11 +108,9 @@ class Turns:
 
     async def _conclude(self, seen: Exploration, turn: Turn) -> None:
         """Take over the answers of a turn, if it gives any, with the facts that they rest on."""
-        run, found = seen.run, turn.conclusion
-        if found is not None:
-            resolve = resolver(self.means.graph, run.talk)
-            run.conclude(await run.ledger.answers(found.answers, run.question, run.asked, resolve), found)
-            run.parts = seen.lines.parts
+        if turn.conclusion is not None:
+            await self.means.conclude(seen.run, turn.conclusion, turn.conclusion.answers)
+            seen.run.parts = seen.lines.parts
 
     async def _ask(self, seen: Exploration, *, last: bool) -> Turn:
         run, candidates, offer = seen.run, seen.candidate_lines, seen.offer
@@ -183,8 +178,8 @@ class Turns:
         look = partial(self.means.graph.neighbors, entity, relation=relation or None, limit=chosen.found)
         found = await run.talk.within(partial(look, max_tokens=chosen.action_tokens))
         run.ledger.learn(found.labels)
-        seen.lines.hold(_held(found))
-        return found, (*found.triples, *map(_valued, found.values))
+        seen.lines.hold(found.held)
+        return found, (*found.triples, *map(valued, found.values))
 
     async def _neighbors(self, seen: Exploration, action: Action) -> str:
         """Show what lies around an entity: all of one relation, or of a hub what is most like the question."""
@@ -300,15 +295,3 @@ def _named(action: Action, seen: Exploration) -> str:
     names = seen.lines.names
     parts = [*map(names.of, action.entities), *([action.about] if action.about else [])]
     return f"{action.name}[{', '.join(parts)}]"
-
-
-def _held(found: Found) -> Iterator[Triple]:
-    """Yield what nodes without a name hold, values in quotes."""
-    labels = found.labels.nodes
-    return (fact if {fact[0], fact[2]} & labels.keys() else _valued(fact) for fact in found.held)
-
-
-def _valued(fact: Triple) -> Triple:
-    """Return a fact that ends in a value with the value in quotes, as other tools write it."""
-    head, relation, tail = fact
-    return head, relation, quoted(tail)
