@@ -11,6 +11,7 @@ from hypothesis import settings
 
 from kg_adapters.local.cache import open_sample
 from kg_adapters.local.store import LocalStore
+from small_graphs import SHARED_STORES
 
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 IN_MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes a folder of its own in it
@@ -35,6 +36,8 @@ def pytest_configure(config: pytest.Config) -> None:
         tempfile.tempdir = None
     home = tempfile.TemporaryDirectory(prefix="kg-sextant-home-")
     config.add_cleanup(home.cleanup)
+    # The processes that share the tests share these as well.
+    os.environ.setdefault(SHARED_STORES, str(Path(home.name, "stores")))
     for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         os.environ[name] = str(Path(home.name, name))
 

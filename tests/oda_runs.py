@@ -4,9 +4,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
-from kg_adapters.index.build.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store
 from kg_agents.llm import PromptTooLong
 from kg_agents.llm.texts import tokens_in
@@ -14,7 +12,7 @@ from kg_agents.tools.client import OnCall, Toolbox, connect_tools, ignore_call
 from kg_agents.tools.knowledge import KnowledgeGraph
 from kg_server.app import build_server
 from kg_server.settings import Settings
-from story_graphs import write_story
+from small_graphs import shared_store
 
 NEIGHBORS = "Thought: I look around.\nAction: GetNeighbor\nEntity_id: {}"
 PATH = "Thought: I look between.\nAction: GetPath\nEntity_id: {}, {}"
@@ -49,14 +47,13 @@ async def story(
 @asynccontextmanager
 async def story_tools(folder: Path, turtle: str, embedder: str = "lexical", **more: object) -> AsyncGenerator[Toolbox]:
     """Serve a small graph in this process, and give what calls its tools."""
-    async with serving_store(story_store(folder, turtle), folder, embedder, **more) as tools:
+    async with serving_store(story_store(turtle), folder, embedder, **more) as tools:
         yield tools
 
 
-def story_store(folder: Path, turtle: str) -> Path:
-    """Import a small graph, and return its store."""
-    options = ImportOptions(name="story", sparql=False)
-    return build_store([write_story(folder, turtle)], folder / "store", options).folder
+def story_store(turtle: str) -> Path:
+    """Return the store of a small graph."""
+    return shared_store(turtle, "story", sparql=False).folder
 
 
 @asynccontextmanager

@@ -1,6 +1,9 @@
-"""Indexes and stores of small graphs, written in the notation of `kg_adapters.testing`."""
+"""Indexes and stores of small graphs."""
 
+import hashlib
+import os
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import pyoxigraph
@@ -9,13 +12,17 @@ from kg_adapters.index.build.build import build_store
 from kg_adapters.index.builder import IndexBuilder
 from kg_adapters.index.graph_index import GraphIndex
 from kg_adapters.labels import Vocabulary
+from kg_adapters.local.cache import open_cached
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import LocalStore, open_store
 from kg_adapters.testing import ntriples
 
+SHARED_STORES = "SHARED_STORES"
+"""The variable that names the folder of stores that tests share."""
+
 
 def index_of(statements: Iterable[str], vocabulary: Vocabulary | None = None) -> GraphIndex:
-    """Return the index of a graph in memory."""
+    """Return the index of a graph in memory, written in the notation of `kg_adapters.testing`."""
     return _index(ntriples(statements), vocabulary or Vocabulary())
 
 
@@ -25,6 +32,19 @@ def store_of(folder: Path, triples: str) -> LocalStore:
     source.write_text(triples, encoding="utf-8")
     build_store([source], folder / "store", ImportOptions())
     return open_store(folder / "store")
+
+
+@cache
+def shared_store(turtle: str, name: str = "test", *, sparql: bool = True) -> LocalStore:
+    """Return the store of a graph as Turtle, which is imported once for all tests; none may change it."""
+    folder = Path(os.environ[SHARED_STORES])
+    folder.mkdir(parents=True, exist_ok=True)
+    source = folder / f"{hashlib.sha256(turtle.encode()).hexdigest()[:16]}.ttl"
+    if not source.exists():
+        unfinished = source.with_suffix(f".{os.getpid()}")
+        unfinished.write_text(turtle, encoding="utf-8")
+        unfinished.rename(source)
+    return open_cached([source], folder, ImportOptions(name=name, sparql=sparql))
 
 
 def _index(triples: str, vocabulary: Vocabulary) -> GraphIndex:

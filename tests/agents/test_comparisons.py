@@ -27,8 +27,8 @@ TOP = "Top[Union[Upper Aa, Lower Bb], height, 1]"
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return story_store(tmp_path_factory.mktemp("towns"), TOWNS)
+def store() -> Path:
+    return story_store(TOWNS)
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ EXAMPLE = "1. call: Neighbor[Osaka, capital]"
 @pytest.fixture
 async def tools(tmp_path: Path) -> AsyncIterator[Toolbox]:
     """Serve a graph over which a question like ours was solved, and ours as well."""
-    store_folder = story_store(tmp_path, TOKYO)
+    store_folder = story_store(TOKYO)
     settings = Settings.model_validate(
         {"cache_folder": tmp_path, "data_folder": tmp_path, "embedding": {"embedder": "lexical"}, "learn": True}
     )

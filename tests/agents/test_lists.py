@@ -41,9 +41,9 @@ EXPRESSION = "Neighbor[Society of Clocks, member]"
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def store() -> Path:
     """Import the graph of the society once."""
-    return story_store(tmp_path_factory.mktemp("society"), GRAPH)
+    return story_store(GRAPH)
 
 
 @pytest.fixture
@@ -174,8 +174,8 @@ CUT = "The list that the answer is taken from is not whole: {} of 300 were seen.
 
 
 @pytest.fixture(scope="module")
-def partial_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return story_store(tmp_path_factory.mktemp("guild"), GUILD)
+def partial_store() -> Path:
+    return story_store(GUILD)
 
 
 @pytest.fixture

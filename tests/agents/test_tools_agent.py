@@ -38,8 +38,8 @@ FACT = ("Q1490", "P36", "Q179645")
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return story_store(tmp_path_factory.mktemp("tokyo"), TOKYO)
+def store() -> Path:
+    return story_store(TOKYO)
 
 
 @pytest.fixture

@@ -20,3 +20,4 @@ def _collected() -> Iterator[None]:
     """Collect what inspect_ai leaves open at the end of a module, whose tests ignore the warning."""
     yield
     gc.collect()
+    gc.freeze()

@@ -2,14 +2,12 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, aclosing
-from pathlib import Path
 
 import pytest
 
-from kg_adapters.index.build.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.import_options import ImportOptions
-from kg_adapters.local.store import LocalStore, open_store
+from kg_adapters.local.store import LocalStore
+from small_graphs import shared_store
 
 TOKYO = """
 @prefix wd: <http://www.wikidata.org/entity/> .
@@ -37,37 +35,13 @@ CITIZENS = "\n".join(
 )
 
 
-class Stores:
-    """Stores of small graphs, each built once."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._built: dict[str, LocalStore] = {}
-
-    def of(self, turtle: str) -> LocalStore:
-        if turtle not in self._built:
-            folder = self._folder / str(len(self._built))
-            folder.mkdir()
-            source = folder / "graph.ttl"
-            source.write_text(turtle, encoding="utf-8")
-            build_store([source], folder / "store", ImportOptions(name="test"), lambda _: None)
-            self._built[turtle] = open_store(folder / "store")
-        return self._built[turtle]
-
-
-@pytest.fixture(scope="session")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> Stores:
-    """The stores of the whole session."""
-    return Stores(tmp_path_factory.mktemp("stores"))
-
-
 @pytest.fixture
-async def graph_of(stores: Stores) -> AsyncIterator[Callable[[str], LocalAdapter]]:
+async def graph_of() -> AsyncIterator[Callable[[str], LocalAdapter]]:
     """Opens a small graph that is given as Turtle."""
     async with AsyncExitStack() as opened:
 
         def open_graph(turtle: str) -> LocalAdapter:
-            graph = LocalAdapter(stores.of(turtle))
+            graph = LocalAdapter(shared_store(turtle))
             opened.push_async_callback(graph.aclose)
             return graph
 
