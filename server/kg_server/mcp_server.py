@@ -3,7 +3,7 @@
 import inspect
 import json
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -136,7 +136,7 @@ class SextantServer(MCPServer[None]):
         self._graph = graph
         self._closers: list[Callable[[], Awaitable[None]]] = []
         self._timeout_s = timeout_s
-        self._arguments: dict[str, frozenset[str]] = {}
+        self._arguments: dict[str, Mapping[str, Schema]] = {}
         self._unlimited: set[str] = set()
         self._listed: list[ListedTool] | None = None
 
@@ -163,7 +163,7 @@ class SextantServer(MCPServer[None]):
         self.add_tool(tool, name=name, description=inspect.getdoc(tool), annotations=annotations)
         found = self._tool_manager.get_tool(name)
         assert found is not None  # noqa: S101 - it was added the line before
-        self._arguments[name] = frozenset(found.parameters["properties"])
+        self._arguments[name] = found.parameters["properties"]
         if own_deadline:
             self._unlimited.add(name)
 
@@ -203,7 +203,7 @@ class SextantServer(MCPServer[None]):
                 "Ask for less: a lower limit, a single relation, fewer hops."
             ) from error
         except ToolError as error:
-            raise _readable(name, error) from error
+            raise _readable(name, error, known) from error
 
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[None, Any] | None = None
@@ -270,7 +270,7 @@ class SextantServer(MCPServer[None]):
         )
 
 
-def _by_listed_names(arguments: dict[str, Any], known: frozenset[str]) -> dict[str, Any]:
+def _by_listed_names(arguments: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
     """Return arguments by the names that are listed; others that they may come by stay what they are when both come."""
     old = {old: new for old, new in OTHER_NAMES.items() if old not in known and new in known and new not in arguments}
     return {old.get(name, name): value for name, value in arguments.items()}
@@ -286,10 +286,10 @@ async def _closing(server: MCPServer[None]) -> AsyncGenerator[None]:
                 await server.aclose()
 
 
-def _readable(name: str, error: ToolError) -> ToolError:
+def _readable(name: str, error: ToolError, known: Mapping[str, Schema]) -> ToolError:
     cause = error.__cause__
     if isinstance(cause, ValidationError):
-        return ToolError(visible_lines(_bad_arguments(name, cause)))
+        return ToolError(visible_lines(_bad_arguments(name, cause, known)))
     if isinstance(cause, KGError):
         return ToolError(visible_lines(str(cause)))
     logger.error("Tool %r failed unexpectedly", name, exc_info=cause)
@@ -306,7 +306,7 @@ def _unknown(owner: str, kind: str, name: str, known: Iterable[str]) -> str:
     return f"{owner} has no {kind} {in_quotes(name, MAX_ECHO)}.{meant} Its {kind}s are {', '.join(names)}."
 
 
-def _bad_arguments(name: str, error: ValidationError) -> str:
+def _bad_arguments(name: str, error: ValidationError, known: Mapping[str, Schema]) -> str:
     problems: list[str] = []
     errors = error.errors(include_url=False, include_context=False)
     # What may be a text or a list of them has an error of each kind, of which one says nothing.
@@ -321,6 +321,8 @@ def _bad_arguments(name: str, error: ValidationError) -> str:
             problems.append(f"{where}={_given(each['input'])}: it begins like a JSON list, but is not valid JSON")
         else:
             problems.append(f"{where}={_given(each['input'])}: {in_plain_words(each['msg'])}")
+        if each["type"] == "list_type" and len(each["loc"]) == 1 and (examples := known[where].get("examples")):
+            problems[-1] += f". Expected a list such as {' or '.join(map(json.dumps, examples))}"
     return f"{name} was called with wrong arguments: {'; '.join(dict.fromkeys(problems))}."
 
 

@@ -318,7 +318,7 @@ async def test_the_illness_of_the_ear_is_found_after_an_attempt_that_ran_out_of_
     locations = settled.steps[2].observation or ""
     assert "Neighbour[DOID:3310, Disease-localizes-Anatomy] | 17 nodes" in locations
     assert "Neighbour[DOID:8893, Disease-localizes-Anatomy] | 24 nodes" in locations
-    assert 'ear (UBERON:0001690): "ear"' in (settled.steps[3].observation or "")
+    assert 'ear (UBERON:0001690) | hetionet:name | "ear"' in (settled.steps[3].observation or "")
     assert (case.answer.texts, case.answer.stop_reason) == (("atopic dermatitis",), "answered")
     assert set(case.answer.evidence) == {
         ("drug:DB00591", "hetionet:Compound-treats-Disease", "DOID:3310"),

@@ -73,12 +73,12 @@ async def test_the_intersection_that_the_paper_got_wrong_is_one_expression(
 
 async def test_an_answer_shows_results_and_evidence_with_labels_and_ids(tokyo: LocalAdapter) -> None:
     reply = await composed(tokyo, "Feature[Neighbor[Retrieve[Japan], Capital], population]")
-    assert reply.text == "Tokyo (Q1490): 13,960,236."
+    assert reply.text == "1 value.\nTokyo (Q1490) | population (P1082) | 13,960,236"
     assert reply.data == {
         "status": "ok",
         "knowledge": "stated",
         "read": {"Japan": "Q17"},
-        "summary": "Tokyo (Q1490): 13,960,236.",
+        "summary": "1 value.",
         "parts": [["1", "Feature[Neighbor[Retrieve[Japan], Capital], population]", "values", "1 value"]],
         "results": [["1", "Q1490", "P1082", "13960236", "xsd:integer"]],
         "evidence": [["Q17", "P36", "Q1490"]],

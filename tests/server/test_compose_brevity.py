@@ -55,15 +55,15 @@ async def whole(graph: LocalAdapter, expression: str) -> Reply:
             "Where[Neighbor[Anna, -by], year > 1989]",
             "2 nodes.\nFilm 0 (e:f0)\nFilm 2 (e:f2)\nbecause Film 0 | e:year | 1990\nbecause Film 2 | e:year | 1992",
         ),
-        ("Top[Type[film], year]", "Film 3 (e:f3): 1993."),
+        ("Top[Type[film], year]", "1 node.\nFilm 3 (e:f3) | e:year | 1993"),
         (
             "Max[Where[Type[film], year > 1992], year]",
             "1993. Over 1: Film 3 (e:f3) 1993.\nbecause Film 3 | e:year | 1993",
         ),
-        ("Top[Union[Film 0, Film 1], year]", "Film 1 (e:f1): 1991.\nbecause Film 0 | e:year | 1990"),
+        ("Top[Union[Film 0, Film 1], year]", "1 node.\nFilm 1 (e:f1) | e:year | 1991\nbecause Film 0 | e:year | 1990"),
         (
             "Bottom[Union[Film 3, Film 0, Film 1], year, 2]",
-            "2 nodes.\nFilm 0 (e:f0): 1990\nFilm 1 (e:f1): 1991\nbecause Film 3 | e:year | 1993",
+            "2 nodes by e:year.\nFilm 0 (e:f0): 1990\nFilm 1 (e:f1): 1991\nbecause Film 3 | e:year | 1993",
         ),
         (
             "Max[Union[Film 0, Film 1], year]",

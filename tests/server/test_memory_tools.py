@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from calls import call
+from calls import call, reply_of
 from calls import rows as rows_of
 from kg_adapters.local.adapter import LocalAdapter
 from kg_server.memory.store import MemoryLimits
@@ -277,6 +277,9 @@ PASTED = [
     ("GetPath", {"source": "Q937", "target": "Q5879", "max_hops": 2, "limit": 5}, 4),
     ("Retrieve", {"text": "Goethe"}, 8),
     ("Compose", {"expression": "Feature[Q1490, skos:altLabel], Feature[Q5879, schema:description]"}, 4),
+    ("Compose", {"expression": "Feature[Q1490, schema:description]"}, 1),
+    ("Compose", {"expression": "Feature[Union[Q1490, Q5879], skos:altLabel]"}, 2),
+    ("Compose", {"expression": "Table[Union[Q1490, Q5879], skos:altLabel], Feature[Q1490]"}, 3),
     ("observe", {"question": "What is Tokyo the capital of?", "entities": ["Q1490"]}, 2),
 ]
 
@@ -288,7 +291,7 @@ async def test_the_fact_lines_of_an_answer_are_kept_word_for_word(
     reply = await call(sample, tool, **arguments)
     assert len(reply.lines) >= least
     # The first line names what others leave out; that of `observe` and of several expressions is a sentence.
-    given = reply.lines if tool in {"observe", "Compose"} else reply.text.splitlines()
+    given = reply.lines if tool == "observe" or "parts" in reply.summary else reply.text.splitlines()
     async with remembering(sample, tmp_path, MemoryLimits(triples_per_call=50)) as memory:
         kept = await memory.append(*given)
         assert not kept.is_error, kept.text
@@ -379,3 +382,11 @@ async def test_lines_that_state_far_too_many_triples_are_refused_and_nothing_is_
     assert "these are 80" in listed.text
     assert "it is not a triple" in walked.text
     assert all(each.is_error for each in (many, listed, walked, stretched))
+
+
+async def test_triples_that_are_no_list_are_refused_with_the_shape_of_one(tokyo: LocalAdapter, tmp_path: Path) -> None:
+    async with remembering(tokyo, tmp_path) as memory:
+        for triples in ('[["Tokyo", "capital"', {"head": "Tokyo"}):
+            reply = reply_of(await memory.client.call_tool("memory-append", {"triples": triples}))
+            assert reply.is_error
+            assert reply.text.endswith('"Shinjuku (Q179645)"]] or ["Tokyo | capital | Shinjuku"].')

@@ -81,7 +81,9 @@ QUESTIONS: dict[str, dict[str, list[str]]] = {
         "Feature[Upper Mill, daily output]": ["10 quire"],
         "Max[Type[paper mill], daily output]": ["22.5 quire."],
         "Sum[Type[paper mill], daily output]": ["39.5 quire."],
-        "Top[Type[paper mill], elevation above sea level]": ["Old Paper Mill (Q900000103): 1,405 m"],
+        "Top[Type[paper mill], elevation above sea level]": [
+            "Old Paper Mill (Q900000103) | elevation above sea level (P2044) | 1,405 m"
+        ],
         "Where[Type[paper mill], daily output > 9 quire]": ["Upper Mill", "Weir Mill"],
         "Table[Type[paper mill], length, employees]": ["Weir Mill (Q900000102) | 1.2 km | 9"],
     },
@@ -89,7 +91,7 @@ QUESTIONS: dict[str, dict[str, list[str]]] = {
         "Max[Type[bridge], length]": ["1,848 m."],
         "Mean[Type[bridge], clearance]": ["21.4 m."],
         "Feature[Mill Bridge, weight limit]": ["3.5 TON_Metric"],
-        "Bottom[Type[bridge], opened]": ["Mill Bridge (ex:mill): 1874"],
+        "Bottom[Type[bridge], opened]": ["Mill Bridge (ex:mill) | opened (ex:opened) | 1874"],
     },
 }
 

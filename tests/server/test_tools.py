@@ -243,7 +243,7 @@ async def test_a_name_in_the_instructions_is_short_and_in_quotation_marks(
         ("Sparql", {"query": "SELECT ?x { ?x ?y <http://e.org/y#> }"}, "does not mention <http://e.org/y#>."),
         ("Schema", {"about": "e:P"}, "| e:likes | 1 of 2 → Per\\|son"),
         ("GetNeighbor", {"entity": "e:c", "relation": "e:odd"}, 'Cleo | e:odd | "5"^^<http://x/>.'),
-        ("Compose", {"expression": "Feature[e:c, e:odd]"}, 'Cleo: "5"^^<http://x/>.'),
+        ("Compose", {"expression": "Feature[e:c, e:odd]"}, 'Cleo | e:odd | "5"^^<http://x/>'),
         ("GetNeighbor", {"entity": "e:P", "relation": "e:likes", "direction": "in"}, "incoming relations: rdf:type 2"),
     ],
 )

@@ -21,6 +21,7 @@ from kg_server.answers.results import (
     Knowledge,
     Line,
     Note,
+    Over,
     Piece,
     Status,
     fitted_rows,
@@ -28,7 +29,7 @@ from kg_server.answers.results import (
     terms_of_lines,
 )
 from kg_server.compose.computing import Wanted, work_out
-from kg_server.compose.lines import Section, Told, chained, part_line, query_line
+from kg_server.compose.lines import Section, Told, chained, extent, part_line, query_line
 from kg_server.compose.naming import identities_of
 from kg_server.compose.parser import ALL, parse_parts
 from kg_server.compose.reading import Reader
@@ -216,7 +217,7 @@ async def composition(
     if all(part.failure is not None for part in parts):
         raise _refusal(parts)
     lines = list(_lines(parts, expression, max_tokens))
-    heads = [Line(note) for part in parts for note in (*part.notes, (part.size,))]
+    heads = [Line(note) for part in parts for note in (*part.notes, extent(part))]
     terms = await off_loop(lambda: dict.fromkeys(terms_of_lines([*lines, *heads])), len(lines))
     described = await _described(graph, lines, await names_of(graph, terms), max_tokens)
     report = _Report(parts, expression, lines, described, evidence, max_tokens, explain=explain)
@@ -329,7 +330,9 @@ class _Report:
         return line.text == (part.size,) or self._is_only(part)
 
     def _is_only(self, part: Worked) -> bool:
-        return len(self._parts) == 1 and part.total == len(part.results) == 1 and part.whole
+        # A line that states a fact stays one, without a full stop behind it.
+        alone = len(self._parts) == 1 and part.total == len(part.results) == 1 and part.whole
+        return alone and not any(isinstance(piece, Over) for piece in part.results[0].text)
 
     def _ordered(self, kept: Sequence[Told]) -> Iterator[Told]:
         """Yield lines as they are read: each part with its results, then its evidence and its query."""
@@ -373,7 +376,7 @@ class _Report:
     def _extent(self) -> str:
         if len(self._parts) == 1:
             (part,) = self._parts
-            told = part.results[0] if self._is_only(part) else Told((part.size,), section="part")
+            told = part.results[0] if self._is_only(part) else Told(extent(part), section="part")
             return f"{told.shown(self._names)}."
         failed = sum(part.failure is not None for part in self._parts)
         if not failed:
@@ -390,6 +393,11 @@ class _Report:
             yield f"{hidden} parts are left out: ask for fewer at once."
         if hidden := self._left_out(kept, "result"):
             yield f"{hidden:,} results are left out: {self._going_on(kept, hidden)}, Intersect[…] narrows them."
+        shown = {line.part for line in kept if line.section == "evidence" and line.text}
+        proven = sum(line.section == "evidence" and line.part in shown for line in kept)
+        every = sum(self._parts[part - 1].total for part in shown)
+        if proven < every:
+            yield f"Evidence for {proven} of {every:,}{'' if self._evidence == 'all' else '; evidence=all shows more'}."
 
     def _going_on(self, kept: Sequence[Told], hidden: int) -> str:
         """Return the budget that shows the results that are left out too, with some to spare, where one can."""

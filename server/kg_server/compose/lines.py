@@ -74,6 +74,11 @@ class Sized(Protocol):
         ...
 
     @property
+    def by(self) -> Over | None:
+        """What the values of each node are over, where its lines do not say that."""
+        ...
+
+    @property
     def failure(self) -> KGError | None:
         """Why it was not worked out."""
         ...
@@ -91,7 +96,12 @@ def part_line(number: int, part: Sized, source: str) -> Told:
         return Told(
             (f"{text}error: {reason}{pointer}",), (str(number), expression, "error", reason), (), "part", number
         )
-    return Told((text, part.size), (str(number), expression, part.kind, part.size), (), "part", number)
+    return Told((text, *extent(part)), (str(number), expression, part.kind, part.size), (), "part", number)
+
+
+def extent(part: Sized) -> tuple[Piece, ...]:
+    """Return how much a part gave, and by what, where its lines leave that out."""
+    return (part.size,) if part.by is None else (part.size, " by ", part.by)
 
 
 def chained(facts: Sequence[Fact]) -> tuple[Piece, ...]:

@@ -42,13 +42,13 @@ from kg_adapters.set_requests import (
 )
 from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_adapters.values import unit_of
-from kg_boundary.shown import clipped
-from kg_server.answers.coverage import NEARLY_ALL, counted_clause
+from kg_boundary.shown import clipped, shown_within
+from kg_server.answers.coverage import NEARLY_ALL, counted_clause, plural
 from kg_server.answers.results import Knowledge, Note, Over, Piece, kind_of_value
 from kg_server.compose.lines import Told, chained
 from kg_server.compose.naming import Heard, Way, count_of
 from kg_server.compose.syntax import Call, Kind, RefusedPart
-from kg_server.names import shown_datatype
+from kg_server.names import MAX_LABEL, shown_datatype
 
 _MOST_CONDITIONS: Final = 3
 
@@ -80,9 +80,19 @@ async def left_out(graph: KGAdapter, of: SetExpression, timeout_s: float) -> Sil
             continue
         every, having = [await count_of(graph, each, timeout_s) for each in (among, Kept(among, Has(path)))]
         shares.append(having.value / max(every.value, 1))
-        if every.exact and having.exact and every.value > having.value:
-            notes.append((f"{every.value - having.value:,} without ", over, " are left out."))
+        if every.exact and having.exact and (without := every.value - having.value):
+            has, is_ = ("has", "is") if without == 1 else ("have", "are")
+            of_all = f"{every.value:,} {await _called(graph, among, every.value)}"
+            notes.append((f"Of {of_all}, {without:,} {has} no ", over, f" and {is_} left out."))
     return Silent(tuple(notes), bool(shares) and min(shares) >= NEARLY_ALL)
+
+
+async def _called(graph: KGAdapter, among: SetExpression, number: int) -> str:
+    """Return what so many members of a set are called: by their class, and by whether conditions have chosen them."""
+    owner, kept = _owner(among), " that meet the other conditions" if isinstance(among, Kept | Minus) else ""
+    label = None if owner is None else (await graph.labels([owner])).get(owner)
+    name = "node" if label is None else shown_within(label, MAX_LABEL)
+    return f"{name if number == 1 else plural(name)}{kept}"
 
 
 def _conditions(of: SetExpression) -> Iterator[tuple[SetExpression, HopPath]]:
@@ -176,10 +186,10 @@ class Emptiness:
         return ((f"None is in all of the sets, which have {', '.join(f'{each:,}' for each in numbers)}.",),)
 
     async def _walk(self, among: SetExpression, path: HopPath) -> tuple[Note, ...]:
-        if isinstance(among, Members):
-            return ()
-        number = await self._number(among)
-        return self._sized("None of the {} has ", number, last_over(self.graph, path), ".")
+        over = last_over(self.graph, path)
+        if isinstance(among, Members) and len(among.nodes) == 1:
+            return ((among.nodes[0], " has no ", over, "."),)
+        return self._sized("None of the {} has ", await self._number(among), over, ".")
 
     async def _condition(self, kept: Kept, *, others: bool = False) -> tuple[Note, ...]:
         """Return which condition leaves nobody over, and where the relation leads that should lead elsewhere."""
@@ -218,8 +228,8 @@ class Emptiness:
 
 def _owner(of: SetExpression) -> Node | None:
     """Return the class of which the members of a set are."""
-    while isinstance(of, Kept):
-        of = of.of
+    while isinstance(of, Kept | Minus):
+        of = of.of if isinstance(of, Kept) else of.sets[0]
     return of.owner if isinstance(of, Instances) else None
 
 
@@ -270,6 +280,7 @@ class Worked:
         call: The call.
         kind: What it gives.
         size: How much that is: `5 nodes`, or the number itself.
+        by: What the values of each node are over, where its lines do not say that.
         results: The lines of its results.
         total: How many results there are, told or not.
         evidence: The lines that show the first ones.
@@ -286,6 +297,7 @@ class Worked:
     call: Call | RefusedPart
     kind: Kind = "nodes"
     size: Piece = ""
+    by: Over | None = None
     results: tuple[Told, ...] = ()
     total: int = 0
     evidence: tuple[Told, ...] = ()
@@ -301,13 +313,15 @@ class Worked:
 
 def told(number: int, call: Call, asked: RemarkRequest, computed: Computed, heard: Heard, prefixes: Prefixes) -> Worked:
     """Return what is told of a call from the answer of the graph."""
-    lines = tuple(_Lines(number, asked, prefixes).of(computed))
+    written = _Lines(number, asked, prefixes)
+    lines = tuple(written.of(computed))
     total = max(computed.count.value, len(lines)) if not isinstance(asked.question, Aggregated) else len(lines)
     cells = [cell.count for row in computed.rows for cell in row.cells]
     return Worked(
         call,
         asked.kind,
         _size(asked, computed),
+        written.by if len(computed.rows) > 1 else None,
         lines,
         total,
         tuple(line for witness in computed.witnesses for line in chain(number, witness)),
@@ -325,7 +339,7 @@ def told_count(number: int, call: Call, asked: RemarkRequest, computed: Computed
     notes = (*heard.notes, *_remarks(asked, computed))
     knowledge: Knowledge | None = None if computed.count.value else "unknown"
     return Worked(
-        call, "numbers", computed.count, (line,), 1, evidence, notes, computed.count.exact, knowledge, heard.nodes
+        call, "numbers", computed.count, None, (line,), 1, evidence, notes, computed.count.exact, knowledge, heard.nodes
     )
 
 
@@ -363,16 +377,28 @@ class _Lines:
                     over = Over(shared.step.relation, shared.step.direction == "in")
                     yield self._line((over, " | ", shared.term), "", over, shared.term, self._kind(shared.term))
             case Tabled():
-                yield from map(self._row, computed.rows)
+                yield from (self._row(row, alone=len(computed.rows) == 1) for row in computed.rows)
 
-    def _row(self, row: Row) -> Told:
+    @property
+    def by(self) -> Over | None:
+        """The one relation that the cells of all rows are over."""
+        return None if self._numbers else self._overs[0] if len(self._overs) == 1 else None
+
+    @property
+    def _overs(self) -> Sequence[Over | None]:
+        asked = self._asked
+        return [way.over for way in asked.ways] or [None if asked.way is None else asked.way.over]
+
+    def _row(self, row: Row, *, alone: bool) -> Told:
+        """Return the line of a node; one that stands alone names the relation that its values are over."""
         text: list[Piece] = [row.node]
         cells: list[tuple[Piece, ...]] = []
-        overs: list[Piece] = [way.over or "" for way in self._asked.ways] or [self._over]
-        for place, (each, over) in enumerate(zip(row.cells, overs, strict=True)):
+        for place, (each, over) in enumerate(zip(row.cells, self._overs, strict=True)):
             cell = _values_of(each) if self._asked.kind == "values" else each
-            text += [" | " if place or len(row.cells) > 1 else ": ", *self._shown(cell)]
-            cells += self._cells(row.node, over, cell)
+            named: list[Piece] = [" | ", self.by, " | "] if alone and self.by is not None and cell.terms else [": "]
+            text += [" | "] if place or len(row.cells) > 1 else named
+            text += self._shown(cell)
+            cells += self._cells(row.node, over or "", cell)
         first, *more = cells
         return Told(tuple(text), first, part=self._number, more=tuple(more), marks=",:")
 
@@ -382,10 +408,12 @@ class _Lines:
         elif not cell.terms:
             yield "none" if cell.count.exact else "not known"
         else:
+            if len(cell.terms) > 1:
+                yield f"{cell.count}: "
             for place, term in enumerate(cell.terms):
                 yield from ((", ", term) if place else (term,))
             if cell.count.value > len(cell.terms):
-                yield f" and {cell.count.value - len(cell.terms):,} more"
+                yield ", …"
 
     def _cells(self, node: Term, over: Piece, cell: Cell) -> list[tuple[Piece, ...]]:
         number = str(self._number)

@@ -38,7 +38,10 @@ _ABOUT_ONE: Final = re.compile(
 )
 """What follows `has`."""
 _ABOUT_TWO: Final = re.compile(r"(?:at least )?[\d,]+ paths? links? (.+?\)|\S+) and (.+?\)|\S+) within \d.*")
-_FEATURES: Final = re.compile(r"part \d+ \| Feature\[.+, ([^\[\],]{1,400})\] \| .+")
+_PART: Final = re.compile(
+    rf"(?:part \d+ \| .+ \| )?[\d,]+ (?:node|row|value)s?(?: by (.+? {_ID}|[^\s()]+?))?(?:\. .*|\.?)|part \d+ \| .+"
+)
+"""What heads the results of an expression, and the relation that its values or rows are over."""
 _OF_NODE: Final = re.compile(rf"(.+? {_ID}|\S+): (.+)")
 
 
@@ -94,7 +97,7 @@ class _Answer:
             return stated
         values = _OF_NODE.fullmatch(line) if self._feature and len(columns) == 1 else None
         if values is not None:
-            return [[values[1], self._feature, each] for each in _names(f"1: {values[2]}") if each != "none"]
+            return [[values[1], self._feature, each] for each in _names(values[2]) if each != "none"]
         if self._heads and len(columns) < 3 and (self._relation or (len(columns) == 2 and columns[0])):
             self._relation = (columns[0] if len(columns) == 2 else "") or self._relation
             return self._between(self._heads, self._relation, columns[-1]) or [line]
@@ -113,8 +116,8 @@ class _Answer:
             self._heads, self._relation = [head], f"-{over}" if over and one["side"] else over
         elif len(columns) == 1 and (two := _ABOUT_TWO.fullmatch(start)) is not None:
             self._heads, self._relation = [two[1], two[2]], ""
-        elif (features := _FEATURES.fullmatch(start)) is not None:
-            self._feature = features[1]
+        elif (part := _PART.fullmatch(start)) is not None:
+            self._heads, self._relation, self._feature = [], "", part[1] or ""
         elif (
             below == 2
             and not (self._heads and len(columns) <= 2)

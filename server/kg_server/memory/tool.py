@@ -47,7 +47,11 @@ RESOURCE_TOKENS: Final = 4_000
 
 WrittenTriples: TypeAlias = Annotated[
     list[list[str] | str],
-    Field(description="[head, relation, tail] or lines, as results show them"),
+    Field(
+        description="[head, relation, tail] or lines, as results show them",
+        # Shown where a call brings something else; the list of tools leaves it out.
+        examples=[[["Tokyo (Q1490)", "capital (P36)", "Shinjuku (Q179645)"]], ["Tokyo | capital | Shinjuku"]],
+    ),
 ]
 
 # Without a length or pattern: an argument that breaks one is repeated in the error, which may be logged.
