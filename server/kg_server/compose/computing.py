@@ -9,28 +9,23 @@ from typing import Final
 from kg_adapters.algebra import (
     Best,
     Has,
-    Hop,
-    HopPath,
     Kept,
     Members,
     NumberOf,
     Reached,
     SetExpression,
-    Step,
     Union,
     ValueOf,
     Values,
     holds_values,
 )
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.models import Count, EdgeDirection
+from kg_adapters.models import Count
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.set_requests import (
     Aggregated,
-    Cell,
     Column,
-    Computed,
     Ends,
     Grouped,
     Listed,
@@ -42,13 +37,13 @@ from kg_adapters.set_requests import (
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.sparql.sets import as_sparql
 from kg_adapters.terms import Literal, Node, Term
-from kg_server.answers.coverage import absence, inverses_in_use, one_way, thinness
-from kg_server.answers.results import Knowledge, Note, Over, kind_of_value
+from kg_server.answers.coverage import inverses_in_use, one_way
+from kg_server.answers.results import Over, kind_of_value
 from kg_server.compose.filters import AGGREGATES, BEYOND
-from kg_server.compose.lines import Told
+from kg_server.compose.lines import RemarkRequest, Told, Worked, chain, noun, told, told_count
 from kg_server.compose.naming import ALL_WAYS, count_of
 from kg_server.compose.reading import Reader
-from kg_server.compose.remarks import Emptiness, RemarkRequest, Worked, chain, left_out, noun, told, told_count
+from kg_server.compose.remarks import remarks_on
 from kg_server.compose.syntax import (
     BestCall,
     Call,
@@ -66,48 +61,6 @@ from kg_server.compose.syntax import (
     TotalCall,
 )
 from kg_server.concurrency import off_loop
-
-MOST_NAMED: Final = 5
-"""Up to how many members are named."""
-
-
-async def operands(graph: KGAdapter, asked: RemarkRequest, computed: Computed, request: SetRequest) -> tuple[Note, ...]:
-    """Return what a count, sum, mean, least or greatest is of; a count of many says that itself."""
-    question = asked.question
-    if isinstance(question, Aggregated):
-        return await _measured(graph, question, computed, request)
-    if not isinstance(question, Listed) or not computed.count.exact or not 0 < computed.count.value <= MOST_NAMED:
-        return ()
-    found = await compute_sets(graph, replace(request, limit=MOST_NAMED, witnesses=0))
-    return (_listed("Namely ", [(member,) for member in found.members]),)
-
-
-async def _measured(
-    graph: KGAdapter, question: Aggregated, computed: Computed, request: SetRequest
-) -> tuple[Note, ...]:
-    number = computed.measured
-    if not number.value:
-        return ()
-    if not number.exact or number.value > MOST_NAMED:
-        return ((f"Over {noun(number, 'node')}.",),)
-    column: Column = Ends(question.by.path) if isinstance(question.by, ValueOf) else question.by
-    asked = Tabled(Kept(question.of, Has(question.by.path)), (column,))
-    found = await compute_sets(graph, replace(request, question=asked, limit=MOST_NAMED, witnesses=0))
-    return (_listed(f"Over {number}: ", [(row.node, " ", *_value(row.cells[0])) for row in found.rows]),)
-
-
-def _value(cell: Cell) -> Note:
-    """Return the values of a member, or their number where these are counted."""
-    if not cell.terms:
-        return (str(cell.count),)
-    pieces = [piece for term in cell.terms for piece in (" and ", term)]
-    return tuple(pieces[1:])
-
-
-def _listed(begin: str, items: Sequence[Note]) -> Note:
-    pieces = [piece for item in items for piece in (", ", *item)]
-    return (begin, *pieces[1:], ".")
-
 
 MOST_COMPARED: Final = 5
 """Up to how many named entities are shown with the values by which they are compared."""
@@ -309,24 +262,8 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
     if wanted.witnesses and worked.evidence:
         with_what = (line for witness in reader.heard.compared for line in chain(number, witness))
         worked = replace(worked, evidence=(*worked.evidence, *with_what))
-    notes, knowledge = await _explained(graph, asked, computed, request, counting=counting)
+    notes, knowledge = await remarks_on(graph, asked, computed, request, counting=counting)
     yield replace(worked, notes=(*worked.notes, *notes), knowledge=knowledge or worked.knowledge)
-
-
-async def _explained(
-    graph: KGAdapter, asked: RemarkRequest, computed: Computed, request: SetRequest, *, counting: bool
-) -> tuple[tuple[Note, ...], Knowledge | None]:
-    """Return what an answer means and what it is of."""
-    notes, knowledge = await _meant(graph, asked, computed)
-    if counting or isinstance(asked.question, Aggregated):
-        notes = (*await operands(graph, asked, computed, request), *notes)
-    if not notes and computed.count == Count(0):
-        whole = asked.question.of if isinstance(asked.question, Listed) else asked.of
-        notes = await Emptiness(graph, request.timeout_s).said(whole)
-    silent = await left_out(graph, asked.of, request.timeout_s)
-    if isinstance(asked.question, Listed) and not computed.count.value and silent.denied:
-        knowledge = "denied"
-    return (*notes, *silent.notes), knowledge
 
 
 async def question_of(reader: Reader, operand: Operand) -> RemarkRequest:
@@ -409,28 +346,3 @@ def _has_steps(call: Call) -> bool:
     if isinstance(inner, NeighborCall | FeatureCall | DegreeCall) and not isinstance(call, CountCall):
         return not isinstance(inner.node, EntityRef | RetrieveCall) or len(inner.route.legs if inner.route else ()) > 1
     return True
-
-
-async def _meant(
-    graph: KGAdapter, asked: RemarkRequest, computed: Computed
-) -> tuple[tuple[Note, ...], Knowledge | None]:
-    """Return what it means that little or nothing was found."""
-    way, of = asked.way, asked.of
-    if way is None or way.over is None or not isinstance(of, Members):
-        return (), None
-    direction: EdgeDirection = "in" if way.over.backwards else "out"
-    if asked.kind == "nodes" and isinstance(asked.question, Listed):
-        if computed.count.value:
-            thin = "" if way.over.backwards else await thinness(graph, of.nodes, way.over.relation)
-            return ((way.over, f": {thin}."),) if thin else (), None
-        turned = Over(way.over.relation, not way.over.backwards)
-        back = HopPath((Hop((Step(turned.relation, "in" if turned.backwards else "out"),)),))
-        if (await count_of(graph, Kept(of, Has(back)))).value:
-            return (("Only the other way round: ", turned, "."),), None
-    empty = not computed.count.value or (
-        computed.rows and not any(cell.count.value for row in computed.rows for cell in row.cells)
-    )
-    if empty and len(of.nodes) == 1:
-        absent = await absence(graph, of.nodes[0], way.over.relation, direction)
-        return (absent.note(way.over),), absent.knowledge
-    return (), None

@@ -1,13 +1,13 @@
-"""Remarks on a part: what it counted, why it is empty, and what its values leave out."""
+"""Remarks on a part of an expression: what it is of, why it is empty, and who is left out."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kg_adapters.algebra import (
-    Best,
     Compares,
     Has,
+    Hop,
     HopPath,
     Instances,
     Intersect,
@@ -16,45 +16,117 @@ from kg_adapters.algebra import (
     Meets,
     Members,
     Minus,
-    NumberOf,
     Reached,
     SetExpression,
+    Step,
     Union,
     ValueOf,
     Values,
 )
-from kg_adapters.errors import KGError
-from kg_adapters.models import Count
-from kg_adapters.prefixes import Prefixes
+from kg_adapters.models import Count, EdgeDirection
 from kg_adapters.profile import ClassProfile
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.set_requests import (
-    Aggregated,
-    Cell,
-    Computed,
-    Grouped,
-    Listed,
-    Row,
-    SetQuestion,
-    SharedBy,
-    Tabled,
-    Witness,
-)
-from kg_adapters.terms import Iri, Literal, Node, Term
-from kg_adapters.values import unit_of
-from kg_boundary.shown import clipped, shown_within
-from kg_server.answers.coverage import NEARLY_ALL, counted_clause, plural
-from kg_server.answers.results import Knowledge, Note, Over, Piece, kind_of_value
-from kg_server.compose.lines import Told, chained
-from kg_server.compose.naming import Heard, Way, count_of
-from kg_server.compose.syntax import Call, Kind, RefusedPart
-from kg_server.names import MAX_LABEL, shown_datatype
+from kg_adapters.set_requests import Aggregated, Cell, Column, Computed, Ends, Listed, SetRequest, Tabled
+from kg_adapters.set_walking import compute_sets
+from kg_adapters.terms import Iri, Node, Term
+from kg_boundary.shown import shown_within
+from kg_server.answers.coverage import NEARLY_ALL, absence, counted_clause, plural, thinness
+from kg_server.answers.results import Knowledge, Note, Over
+from kg_server.compose.lines import RemarkRequest, noun
+from kg_server.compose.naming import count_of
+from kg_server.names import MAX_LABEL
+
+
+async def remarks_on(
+    graph: KGAdapter, asked: RemarkRequest, computed: Computed, request: SetRequest, *, counting: bool
+) -> tuple[tuple[Note, ...], Knowledge | None]:
+    """Return what an answer means and what it is of."""
+    notes, knowledge = await _meant(graph, asked, computed)
+    if counting or isinstance(asked.question, Aggregated):
+        notes = (*await _operands(graph, asked, computed, request), *notes)
+    if not notes and computed.count == Count(0):
+        whole = asked.question.of if isinstance(asked.question, Listed) else asked.of
+        notes = await _Emptiness(graph, request.timeout_s).said(whole)
+    silent = await _left_out(graph, asked.of, request.timeout_s)
+    if isinstance(asked.question, Listed) and not computed.count.value and silent.denied:
+        knowledge = "denied"
+    return (*notes, *silent.notes), knowledge
+
+
+async def _meant(
+    graph: KGAdapter, asked: RemarkRequest, computed: Computed
+) -> tuple[tuple[Note, ...], Knowledge | None]:
+    """Return what it means that little or nothing was found."""
+    way, of = asked.way, asked.of
+    if way is None or way.over is None or not isinstance(of, Members):
+        return (), None
+    direction: EdgeDirection = "in" if way.over.backwards else "out"
+    if asked.kind == "nodes" and isinstance(asked.question, Listed):
+        if computed.count.value:
+            thin = "" if way.over.backwards else await thinness(graph, of.nodes, way.over.relation)
+            return ((way.over, f": {thin}."),) if thin else (), None
+        turned = Over(way.over.relation, not way.over.backwards)
+        back = HopPath((Hop((Step(turned.relation, "in" if turned.backwards else "out"),)),))
+        if (await count_of(graph, Kept(of, Has(back)))).value:
+            return (("Only the other way round: ", turned, "."),), None
+    empty = not computed.count.value or (
+        computed.rows and not any(cell.count.value for row in computed.rows for cell in row.cells)
+    )
+    if empty and len(of.nodes) == 1:
+        absent = await absence(graph, of.nodes[0], way.over.relation, direction)
+        return (absent.note(way.over),), absent.knowledge
+    return (), None
+
+
+MOST_NAMED: Final = 5
+"""Up to how many members are named."""
+
+
+async def _operands(
+    graph: KGAdapter, asked: RemarkRequest, computed: Computed, request: SetRequest
+) -> tuple[Note, ...]:
+    """Return what a count, sum, mean, least or greatest is of; a count of many says that itself."""
+    question = asked.question
+    if isinstance(question, Aggregated):
+        return await _measured(graph, question, computed, request)
+    if not isinstance(question, Listed) or not computed.count.exact or not 0 < computed.count.value <= MOST_NAMED:
+        return ()
+    found = await compute_sets(graph, replace(request, limit=MOST_NAMED, witnesses=0))
+    return (_listed("Namely ", [(member,) for member in found.members]),)
+
+
+async def _measured(
+    graph: KGAdapter, question: Aggregated, computed: Computed, request: SetRequest
+) -> tuple[Note, ...]:
+    number = computed.measured
+    if not number.value:
+        return ()
+    if not number.exact or number.value > MOST_NAMED:
+        return ((f"Over {noun(number, 'node')}.",),)
+    column: Column = Ends(question.by.path) if isinstance(question.by, ValueOf) else question.by
+    asked = Tabled(Kept(question.of, Has(question.by.path)), (column,))
+    found = await compute_sets(graph, replace(request, question=asked, limit=MOST_NAMED, witnesses=0))
+    return (_listed(f"Over {number}: ", [(row.node, " ", *_value(row.cells[0])) for row in found.rows]),)
+
+
+def _value(cell: Cell) -> Note:
+    """Return the values of a member, or their number where these are counted."""
+    if not cell.terms:
+        return (str(cell.count),)
+    pieces = [piece for term in cell.terms for piece in (" and ", term)]
+    return tuple(pieces[1:])
+
+
+def _listed(begin: str, items: Sequence[Note]) -> Note:
+    pieces = [piece for item in items for piece in (", ", *item)]
+    return (begin, *pieces[1:], ".")
+
 
 _MOST_CONDITIONS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Silent:
+class _Silent:
     """What is known of those that conditions leave out.
 
     Args:
@@ -66,7 +138,7 @@ class Silent:
     denied: bool
 
 
-async def left_out(graph: KGAdapter, of: SetExpression, timeout_s: float) -> Silent:
+async def _left_out(graph: KGAdapter, of: SetExpression, timeout_s: float) -> _Silent:
     """Return of how many members of a set nothing is stated that a condition on it asks about.
 
     A remote graph is not asked for it: there a profile tells it of a whole class, or nothing does.
@@ -74,7 +146,7 @@ async def left_out(graph: KGAdapter, of: SetExpression, timeout_s: float) -> Sil
     notes: list[Note] = []
     shares: list[float] = []
     for among, path in list(_conditions(of))[:_MOST_CONDITIONS]:
-        over = last_over(graph, path)
+        over = _last_over(graph, path)
         if graph.remote:
             notes += await _by_profile(graph, among, path, over)
             continue
@@ -84,7 +156,7 @@ async def left_out(graph: KGAdapter, of: SetExpression, timeout_s: float) -> Sil
             has, is_ = ("has", "is") if without == 1 else ("have", "are")
             of_all = f"{every.value:,} {await _called(graph, among, every.value)}"
             notes.append((f"Of {of_all}, {without:,} {has} no ", over, f" and {is_} left out."))
-    return Silent(tuple(notes), bool(shares) and min(shares) >= NEARLY_ALL)
+    return _Silent(tuple(notes), bool(shares) and min(shares) >= NEARLY_ALL)
 
 
 async def _called(graph: KGAdapter, among: SetExpression, number: int) -> str:
@@ -108,7 +180,7 @@ def _conditions(of: SetExpression) -> Iterator[tuple[SetExpression, HopPath]]:
         of = among
 
 
-def last_over(graph: KGAdapter, path: HopPath) -> Over:
+def _last_over(graph: KGAdapter, path: HopPath) -> Over:
     """Return the last relation of a path that does not name."""
     steps = [hop.steps[0] for hop in path.hops if hop.steps]
     named = [step for step in steps if step.relation not in graph.vocabulary.texts] or steps
@@ -130,7 +202,7 @@ _MOST_COUNTED: Final = 8
 
 
 @dataclass(slots=True)
-class Emptiness:
+class _Emptiness:
     """Looks for the step that leaves nothing over.
 
     Args:
@@ -186,7 +258,7 @@ class Emptiness:
         return ((f"None is in all of the sets, which have {', '.join(f'{each:,}' for each in numbers)}.",),)
 
     async def _walk(self, among: SetExpression, path: HopPath) -> tuple[Note, ...]:
-        over = last_over(self.graph, path)
+        over = _last_over(self.graph, path)
         if isinstance(among, Members) and len(among.nodes) == 1:
             return ((among.nodes[0], " has no ", over, "."),)
         return self._sized("None of the {} has ", await self._number(among), over, ".")
@@ -196,7 +268,7 @@ class Emptiness:
         number, condition = await self._number(kept.of), kept.condition
         if isinstance(condition, Meets):
             return self._sized("Of {} none meets a condition.", number)
-        over = last_over(self.graph, condition.path)
+        over = _last_over(self.graph, condition.path)
         if isinstance(condition, Has):
             return self._sized("None of the {} has ", number, over, ".")
         led = () if others else await self._led_elsewhere(kept)
@@ -243,274 +315,3 @@ def _leading(known: ClassProfile, wanted: Sequence[Node]) -> Iri | None:
 def _elsewhere(node: Node, target: Node, of: Node, instead: Iri | None) -> Note:
     told: Note = (", which leads to ", target, "; ", node, " is of the class ", of)
     return (*told, ".") if instead is None else (*told, ": try ", Over(instead), ".")
-
-
-_LONGEST_REASON: Final = 200
-
-_LEAST_PLAIN: Final = 0.001
-
-_LEAST_LONG: Final = 1e15
-"""From what size on a sum or mean is told by six digits and a power of ten, as are those below the least plain one."""
-
-
-@dataclass(frozen=True, slots=True)
-class RemarkRequest:
-    """What the graph is asked for a call.
-
-    Args:
-        question: The question.
-        kind: What it gives.
-        of: The set that it starts from.
-        way: What it walks, reads or measures, where there is one thing.
-        ways: The columns of a table.
-    """
-
-    question: SetQuestion
-    kind: Kind
-    of: SetExpression
-    way: Way | None = None
-    ways: tuple[Way, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Worked:
-    """A call that was worked out, or why it was not.
-
-    Args:
-        call: The call.
-        kind: What it gives.
-        size: How much that is: `5 nodes`, or the number itself.
-        by: What the values of each node are over, where its lines do not say that.
-        results: The lines of its results.
-        total: How many results there are, told or not.
-        evidence: The lines that show the first ones.
-        notes: What should be known about it.
-        whole: Whether nothing is a lower bound.
-        knowledge: What it rests on, where that is not told by its size.
-        read: The ids of names that are no ids.
-        given: What the expression names, and nothing else is called so.
-        typing: The relations from an instance to its class.
-        query: SPARQL that asks the same, where it is wanted.
-        failure: Why it was not worked out.
-    """
-
-    call: Call | RefusedPart
-    kind: Kind = "nodes"
-    size: Piece = ""
-    by: Over | None = None
-    results: tuple[Told, ...] = ()
-    total: int = 0
-    evidence: tuple[Told, ...] = ()
-    notes: tuple[Note, ...] = ()
-    whole: bool = True
-    knowledge: Knowledge | None = None
-    read: Mapping[str, Node] = field(default_factory=dict[str, Node])
-    given: frozenset[Node] = frozenset()
-    typing: frozenset[Iri] = frozenset()
-    query: str | None = None
-    failure: KGError | None = None
-
-
-def told(number: int, call: Call, asked: RemarkRequest, computed: Computed, heard: Heard, prefixes: Prefixes) -> Worked:
-    """Return what is told of a call from the answer of the graph."""
-    written = _Lines(number, asked, prefixes)
-    lines = tuple(written.of(computed))
-    total = max(computed.count.value, len(lines)) if not isinstance(asked.question, Aggregated) else len(lines)
-    cells = [cell.count for row in computed.rows for cell in row.cells]
-    return Worked(
-        call,
-        asked.kind,
-        _size(asked, computed),
-        written.by if len(computed.rows) > 1 else None,
-        lines,
-        total,
-        tuple(line for witness in computed.witnesses for line in chain(number, witness)),
-        (*heard.notes, *_remarks(asked, computed)),
-        computed.count.exact and all(each.exact for each in cells),
-        "unknown" if asked.kind == "numbers" and cells and not any(each.value for each in cells) else None,
-        heard.nodes,
-    )
-
-
-def told_count(number: int, call: Call, asked: RemarkRequest, computed: Computed, heard: Heard) -> Worked:
-    """Return what is told of a number of things; that there are none is not stated by any fact."""
-    line = Told((computed.count,), (str(number), "", "", computed.count, exactness(computed.count)), part=number)
-    evidence = tuple(each for witness in computed.witnesses for each in chain(number, witness))
-    notes = (*heard.notes, *_remarks(asked, computed))
-    knowledge: Knowledge | None = None if computed.count.value else "unknown"
-    return Worked(
-        call, "numbers", computed.count, None, (line,), 1, evidence, notes, computed.count.exact, knowledge, heard.nodes
-    )
-
-
-class _Lines:
-    """The results of one call, line by line."""
-
-    def __init__(self, number: int, asked: RemarkRequest, prefixes: Prefixes) -> None:
-        self._number = number
-        self._asked = asked
-        self._prefixes = prefixes
-        self._over: Piece = (asked.way.over if asked.way is not None else None) or ""
-        # What leads from one node over one relation is a statement about it.
-        alone = isinstance(asked.question, Listed) and isinstance(asked.of, Members) and len(asked.of.nodes) == 1
-        self._source: Piece = asked.of.nodes[0] if alone and self._over and isinstance(asked.of, Members) else ""
-
-    def of(self, computed: Computed) -> Iterator[Told]:
-        """Yield the lines of an answer."""
-        match self._asked.question:
-            case Listed():
-                over = self._over if self._source else ""
-                for member in computed.members:
-                    yield self._line((member,), self._source, over, member, self._kind(member))
-            case Aggregated():
-                if computed.value is not None:
-                    value = _total(self._asked.question, computed.value)
-                    unit = unit_of(value) if isinstance(value, Literal) else None
-                    kind = "number" if unit is None else shown_datatype(unit, self._prefixes)
-                    yield self._line((value,), "", "", value, kind)
-            case Grouped():
-                for group in computed.groups:
-                    text = (group.by, ": ", group.size)
-                    yield self._line(text, group.by, self._over, group.size, "number", marks=":")
-            case SharedBy():
-                for shared in computed.shared:
-                    over = Over(shared.step.relation, shared.step.direction == "in")
-                    yield self._line((over, " | ", shared.term), "", over, shared.term, self._kind(shared.term))
-            case Tabled():
-                yield from (self._row(row, alone=len(computed.rows) == 1) for row in computed.rows)
-
-    @property
-    def by(self) -> Over | None:
-        """The one relation that the cells of all rows are over."""
-        return None if self._numbers else self._overs[0] if len(self._overs) == 1 else None
-
-    @property
-    def _overs(self) -> Sequence[Over | None]:
-        asked = self._asked
-        return [way.over for way in asked.ways] or [None if asked.way is None else asked.way.over]
-
-    def _row(self, row: Row, *, alone: bool) -> Told:
-        """Return the line of a node; one that stands alone names the relation that its values are over."""
-        text: list[Piece] = [row.node]
-        cells: list[tuple[Piece, ...]] = []
-        for place, (each, over) in enumerate(zip(row.cells, self._overs, strict=True)):
-            cell = _values_of(each) if self._asked.kind == "values" else each
-            named: list[Piece] = [" | ", self.by, " | "] if alone and self.by is not None and cell.terms else [": "]
-            text += [" | "] if place or len(row.cells) > 1 else named
-            text += self._shown(cell)
-            cells += self._cells(row.node, over or "", cell)
-        first, *more = cells
-        return Told(tuple(text), first, part=self._number, more=tuple(more), marks=",:")
-
-    def _shown(self, cell: Cell) -> Iterator[Piece]:
-        if self._numbers:
-            yield cell.count
-        elif not cell.terms:
-            yield "none" if cell.count.exact else "not known"
-        else:
-            if len(cell.terms) > 1:
-                yield f"{cell.count}: "
-            for place, term in enumerate(cell.terms):
-                yield from ((", ", term) if place else (term,))
-            if cell.count.value > len(cell.terms):
-                yield ", …"
-
-    def _cells(self, node: Term, over: Piece, cell: Cell) -> list[tuple[Piece, ...]]:
-        number = str(self._number)
-        if self._numbers:
-            return [(number, node, over, cell.count, exactness(cell.count))]
-        told: list[tuple[Piece, ...]] = [(number, node, over, term, self._kind(term)) for term in cell.terms]
-        return told or [(number, node, over, "", "none" if cell.count.exact else "at least")]
-
-    @property
-    def _numbers(self) -> bool:
-        question = self._asked.question
-        return isinstance(question, Tabled) and isinstance(question.columns[0], NumberOf)
-
-    def _line(
-        self, text: tuple[Piece, ...], node: Piece, over: Piece, result: Piece, kind: str, *, marks: str | None = None
-    ) -> Told:
-        return Told(text, (str(self._number), node, over, result, kind), part=self._number, marks=marks)
-
-    def _kind(self, term: Term) -> str:
-        return kind_of_value(term, self._prefixes) or "text" if isinstance(term, Literal) else "node"
-
-
-def _values_of(cell: Cell) -> Cell:
-    """Return a cell without nodes."""
-    values = tuple(term for term in cell.terms if isinstance(term, Literal))
-    return Cell(values, Count(len(values), exact=cell.count.exact and cell.count.value == len(cell.terms)))
-
-
-def exactness(count: Count) -> str:
-    """Return what sort of number a count is, for programs."""
-    return "number" if count.exact else "at least"
-
-
-def plain_number(number: float) -> str:
-    """Return a sum or a mean as people write it."""
-    if number and not _LEAST_PLAIN <= abs(number) < _LEAST_LONG:
-        return f"{number:.6g}"
-    return f"{number:,.4f}".rstrip("0").removesuffix(".")
-
-
-def _total(question: Aggregated, value: float | Literal) -> str | Literal:
-    """Return a sum, mean, least or greatest value as it is told: in its unit, where it has one."""
-    if isinstance(value, Literal):
-        return value
-    shown = plain_number(value)
-    unit = question.by.unit if isinstance(question.by, ValueOf) else None
-    return shown if unit is None else Literal(shown.replace(",", ""), unit)
-
-
-def _size(asked: RemarkRequest, computed: Computed) -> Piece:
-    """Return how much there is: the number itself where it is one."""
-    count, question = computed.count, asked.question
-    if isinstance(question, Aggregated):
-        if computed.value is None:
-            return "none has a value"
-        return _total(question, computed.value)
-    if isinstance(question, Tabled) and len(computed.rows) == 1 and asked.kind in {"values", "numbers"}:
-        cell = computed.rows[0].cells[0]
-        return cell.count if asked.kind == "numbers" else noun(_values_of(cell).count, "value")
-    match question:
-        case Listed():
-            name = asked.kind.removesuffix("s")
-        case Grouped():
-            name = "group"
-        case SharedBy():
-            name = "thing in common"
-        case Tabled():
-            name = "row" if asked.kind == "rows" else "node"
-    return noun(count, name)
-
-
-def noun(count: Count, name: str) -> str:
-    """Return a number of things."""
-    plural = name.replace("thing", "things") if name.startswith("thing") else f"{name}s"
-    return f"{count} {name if count.value == 1 else plural}"
-
-
-def _remarks(asked: RemarkRequest, computed: Computed) -> Iterator[Note]:
-    """Yield what a number alone would hide: members that are as good as the last, several values, those left out."""
-    question, number, without = asked.question, computed.count, computed.without
-    if computed.without_witnesses:
-        yield (f"Without evidence: {clipped(computed.without_witnesses, _LONGEST_REASON)}",)
-    best = question.of if isinstance(question, Tabled | Listed) else None
-    if isinstance(best, Best) and number.value > best.n:
-        yield (f"These are {number}, since {number.value - best.n:,} more equal the last of {best.n}.",)
-    adds_up = isinstance(question, Aggregated) and question.function in {"sum", "mean"}
-    if adds_up and number.value > computed.measured.value:
-        yield (f"Of {noun(number, 'value')} of {noun(computed.measured, 'node')}.",)
-    if without.value:
-        what = "none of it" if asked.way is None else f"no {asked.way.name}"
-        one = without.value == 1
-        yield (f"{without} more {'has' if one else 'have'} {what} and {'is' if one else 'are'} not counted.",)
-
-
-def chain(number: int, witness: Witness) -> Iterator[Told]:
-    """Yield the facts that show a result as one line; every fact is a row."""
-    if not witness.facts:
-        return
-    first, *more = [(fact.head, Over(fact.relation), fact.tail) for fact in witness.facts]
-    yield Told(chained(witness.facts), first, witness.facts, "evidence", number, tuple(more))
