@@ -55,70 +55,88 @@ BaseUrl: TypeAlias = Annotated[str, AfterValidator(_base_url)]
 
 
 class RelationSettings(Section):
-    """Which relations name, describe and type entities."""
+    """Which relations hold the names, descriptions and classes of entities."""
 
     labels: Texts = Field(
-        default=(), description="Relations to names, before the usual ones: IRIs, or prefixed names as `ex:title`."
+        default=(),
+        description="Relations whose values are the names of entities, tried before the usual ones such as "
+        "`rdfs:label`: IRIs, or prefixed names such as `ex:title`.",
     )
-    aliases: Texts = Field(default=(), description="Relations to other names, before the usual ones.")
-    descriptions: Texts = Field(default=(), description="Relations to descriptions, before the usual ones.")
-    types: Texts = Field(default=(), description="Relations to classes, before the usual ones.")
+    aliases: Texts = Field(
+        default=(), description="Relations whose values are other names of entities, tried before the usual ones."
+    )
+    descriptions: Texts = Field(
+        default=(), description="Relations whose values describe entities, tried before the usual ones."
+    )
+    types: Texts = Field(
+        default=(),
+        description="Relations from an entity to its class, tried before the usual ones such as `rdf:type`.",
+    )
     label_keys: Texts = Field(
-        default=(), description="Features that name the nodes of a `graph.json`, as `opinion=plain_text`."
+        default=(),
+        description="For each node type of a `graph.json`, the feature that holds its names, such as "
+        "`opinion=plain_text`.",
     )
 
 
 class SparqlSettings(Section):
-    """What the tool `Sparql` may take."""
+    """The limits of the tool `Sparql`."""
 
     timeout_s: float = Field(
-        default=60.0, gt=0, le=3_600, description="The longest that `Sparql` may ask for, seconds."
+        default=60.0, gt=0, le=3_600, description="The largest `timeout_s` of a `Sparql` call, in seconds."
     )
-    max_rows: int = Field(default=1_000, ge=1, le=100_000, description="The most rows that `Sparql` may ask for.")
+    max_rows: int = Field(default=1_000, ge=1, le=100_000, description="The largest `max_rows` of a `Sparql` call.")
     workers: int | None = Field(
-        default=None, ge=1, le=64, description="Queries at once over local files; unset: 2 to 4, by processors."
-    )
-    worker_mb: int | None = Field(
         default=None,
-        ge=256,
-        description="Megabytes that each of them may take; unset: half of the memory in all, up to 4,295.",
+        ge=1,
+        le=64,
+        description="How many queries over local files run in parallel; default: one per processor, from 2 to 4.",
     )
 
 
 class ImportSettings(Section):
-    """What one file may ask for while it is read."""
+    """The limits of reading one file."""
 
     memory_mb: int | None = Field(
         default=None,
         ge=64,
-        description="The most memory that parsing a file takes, and about that of its profile; unset: a quarter of the "
-        "machine's, at most 2,048.",
-    )
-    stall_s: float = Field(
-        default=60.0, gt=0, description="Seconds without progress after which parsing a file is stopped."
+        description="The most megabytes of memory for parsing a file, and about as much for its profile; default: a "
+        "quarter of the machine's memory, at most 2,048.",
     )
     literal_mb: int = Field(
-        default=64, ge=1, le=1_024, description="The most megabytes of one literal or IRI in a file."
+        default=64, ge=1, le=1_024, description="The largest size of one literal or IRI in a file, in megabytes."
     )
     inflate_ratio: int = Field(
-        default=100, ge=1, description="How many times its size a `.gz` may decompress to; 10 MB are always allowed."
+        default=100,
+        ge=1,
+        description="How many times its own size a `.gz` file may decompress to; 10 MB are always allowed.",
     )
-    inflate_mb: int = Field(default=32_768, ge=1, description="The most megabytes that one `.gz` may decompress to.")
+    inflate_mb: int = Field(
+        default=32_768, ge=1, description="How many megabytes a `.gz` file may decompress to, whatever its own size."
+    )
 
 
 class EmbeddingSettings(Section):
-    """What compares meanings."""
+    """The model that compares the meanings of texts."""
 
     embedder: Annotated[EmbedderName, BeforeValidator(_lowered)] = Field(
         default="minilm",
-        description="What compares meanings: `minilm` (in the package), `openai` (a service) or `lexical` (letters).",
+        description="How texts are compared: by meaning, with `minilm` (in the package) or `openai` (any service with "
+        "its API), or by their letters (`lexical`).",
     )
-    model: str = Field(default="text-embedding-3-small", min_length=1, description="The model of an `openai` embedder.")
-    dimensions: int = Field(default=1_536, ge=1, le=16_384, description="The length of the model's vectors.")
-    base_url: BaseUrl = Field(default="https://api.openai.com/v1", min_length=1, description="The URL of its service.")
-    api_key: SecretStr | None = Field(default=None, description="The key of its service, if it needs one.")
+    model: str = Field(
+        default="text-embedding-3-small", min_length=1, description="The embedding model that the service runs."
+    )
+    dimensions: int = Field(default=1_536, ge=1, le=16_384, description="The length of that model's vectors.")
+    base_url: BaseUrl = Field(
+        default="https://api.openai.com/v1", min_length=1, description="The URL of the embedding service."
+    )
+    api_key: SecretStr | None = Field(default=None, description="The key of the embedding service, if it needs one.")
     timeout_s: float = Field(
-        default=5.0, gt=0, le=600, description="Its seconds in a tool call; then texts are compared by letters."
+        default=5.0,
+        gt=0,
+        le=600,
+        description="How many seconds a tool call waits for the embedding service; then it compares letters.",
     )
 
 
@@ -126,53 +144,52 @@ class LlmSettings(Section):
     """The language model that `ask` answers with."""
 
     model: str | None = Field(
-        default=None, min_length=1, description="The model that `ask` answers with; unset: no model."
+        default=None, min_length=1, description="The model that `ask` answers with; by default none."
     )
     base_url: BaseUrl = Field(
         default="https://api.openai.com/v1",
         min_length=1,
-        description="The URL of its service: any OpenAI-compatible one.",
+        description="The URL of the model's service: any with OpenAI's API.",
     )
-    api_key: SecretStr | None = Field(default=None, description="The key of its service, if it needs one.")
-    timeout_s: float = Field(default=60.0, gt=0, le=3_600, description="Seconds that one reply may take.")
+    api_key: SecretStr | None = Field(default=None, description="The key of the model's service, if it needs one.")
+    timeout_s: float = Field(
+        default=60.0, gt=0, le=3_600, description="How many seconds the model may take for one reply."
+    )
     context_tokens: int | None = Field(
         default=None,
         ge=1_000,
-        description="The most tokens that it takes, prompt and reply together; unset: its service knows.",
+        description="The model's context length in tokens, prompt and reply together; by default the service enforces "
+        "its own.",
     )
     tools: bool | None = Field(
-        default=None, description="Whether it can call functions, as the agent `tools` needs; unset: `ask` finds out."
+        default=None,
+        description="Whether the model can call functions, as the agent `tools` needs; by default `ask` tries.",
     )
-    prompt_price: float = Field(default=0.0, ge=0, description="What a million tokens of prompts cost.")
-    reply_price: float = Field(default=0.0, ge=0, description="What a million tokens of replies cost.")
+    prompt_price: float = Field(default=0.0, ge=0, description="The price of a million prompt tokens.")
+    reply_price: float = Field(default=0.0, ge=0, description="The price of a million reply tokens.")
     judge: str | None = Field(
-        default=None, min_length=1, description="Another model, to judge Graph Counselor's answers and to reflect."
+        default=None,
+        min_length=1,
+        description="A second model that judges the answers of Graph Counselor, and reflects if `llm.reflector` is not "
+        "set.",
     )
     reflector: str | None = Field(
-        default=None, min_length=1, description="Another model, to reflect: in Graph Counselor, and the paper's ODA."
+        default=None,
+        min_length=1,
+        description="A second model for the reflection steps of Graph Counselor, and of ODA with `manner=paper`.",
     )
 
 
 class MemorySettings(Section):
-    """How much memories may hold, and for how long."""
+    """How many memories are kept, and for how long."""
 
-    triples_per_call: int = Field(
-        default=15, ge=1, le=1_000, description="The most triples that one `memory-append` takes."
+    memories: int = Field(default=10_000, ge=1, description="How many memories the data folder may hold.")
+    age_days: float = Field(
+        default=30.0, gt=0, description="How many days after its last `memory-append` a memory is deleted."
     )
-    facts: int = Field(default=10_000, ge=1, description="The most facts of one memory.")
-    memories: int = Field(default=10_000, ge=1, description="The most memories in the data folder.")
-    age_days: float = Field(default=30.0, gt=0, description="Days after its last append that a memory is deleted.")
-    store_mb: float = Field(default=1_000, gt=0, description="The most megabytes of the file of all memories.")
-
-
-class HttpSettings(Section):
-    """Where and to how many HTTP is served."""
-
-    host: str = Field(default="127.0.0.1", min_length=1, description="The address to listen on under HTTP.")
-    port: int = Field(
-        default=8_000, ge=0, le=65_535, description="The port to listen on under HTTP; 0 takes a free one."
+    store_mb: float = Field(
+        default=1_000, gt=0, description="The largest size of the file that holds all memories, in megabytes."
     )
-    max_connections: int = Field(default=256, ge=1, description="The most connections at once under HTTP.")
 
 
 class Settings(Section):
@@ -181,49 +198,55 @@ class Settings(Section):
     graph: str = Field(
         default="sample",
         min_length=1,
-        description="`sample`, `sample:world`, files, a store, an endpoint's URL, `wikidata` or `SCHEME:REST`.",
+        description="The graph: `sample`, `sample:world`, RDF files, a store, an endpoint's URL, `wikidata`, or "
+        "`SCHEME:REST` for an installed adapter.",
     )
     cache_folder: Path = Field(
-        default_factory=_cache_folder, description="Where imported files are kept; can be deleted at any time."
+        default_factory=_cache_folder, description="The folder of imported files; it can be deleted at any time."
     )
-    data_folder: Path = Field(default_factory=_data_folder, description="Where things that must last are kept.")
+    data_folder: Path = Field(
+        default_factory=_data_folder, description="The folder of memories, records of runs and solved questions."
+    )
     languages: Annotated[tuple[LanguageTag, ...], AT_COMMAS, Field(min_length=1)] = Field(
-        default=("en", "mul"), description="Languages of labels, the preferred first, as in `en,mul`."
+        default=("en", "mul"), description="The languages of labels, most preferred first, such as `en,mul`."
     )
     prefixes: Annotated[Texts, AfterValidator(_prefixes)] = Field(
-        default=(), description="Short forms of IRIs of files and endpoints, as `ex=https://example.org/`."
+        default=(),
+        description="Prefixes that shorten IRIs of files and endpoints, such as `ex=https://example.org/`.",
     )
     relations: RelationSettings = RelationSettings()
     max_tokens: int = Field(
-        default=2_000, ge=100, le=100_000, description="How long an answer may be, in tokens, by default."
+        default=2_000, ge=100, le=100_000, description="The default length limit of an answer, in tokens."
     )
     timeout_s: float = Field(
-        default=10.0, gt=0, le=600, description="Seconds that one tool call may wait for the graph."
+        default=10.0, gt=0, le=600, description="How many seconds a tool call may wait for the graph."
     )
-    hub_degree: int = Field(default=1_000, ge=2, description="Paths avoid nodes with more neighbours than this.")
-    max_expansions: int = Field(default=2_000_000, ge=1, description="How many edges one path search may look at.")
+    hub_degree: int = Field(
+        default=1_000, ge=2, description="`GetPath` avoids nodes with more neighbours than this (hubs)."
+    )
     observe_score: ObserveScore = Field(
         default="relation-first",
-        description="What `observe` ranks by: `relation-first`, or `paper`, which is ODA's and slow.",
+        description="How `observe` ranks facts: `relation-first` (fast), or `paper` (as ODA's paper does, slow).",
     )
     compose_retrieve: Literal["name", "nearest"] = Field(
         default="name",
-        description="What `Retrieve` in `Compose` gives: who bears a `name`, or the one node `nearest` by embedding.",
+        description="What `Retrieve` returns inside `Compose`: the entities with that `name`, or the single `nearest` "
+        "node by embedding.",
     )
     learn: bool = Field(
-        default=False, description="Whether solved questions are kept, and those like a new one offered as examples."
+        default=False,
+        description="Whether solved questions are kept and offered to the model as examples for similar ones.",
     )
     agent_parameters: Texts = Field(
-        default=(), description="Parameters of the agent that `ask` runs, as in `hops=2,iterations=4`."
-    )
-    message_max_mb: int = Field(
-        default=4, ge=1, le=1_024, description="The most megabytes of one message that a client sends."
+        default=(), description="Parameters of the agent that `ask` runs, such as `hops=2,iterations=4`."
     )
     watchdog_s: float = Field(
-        default=60.0, ge=0, description="Seconds after which a server that stands still ends itself; 0: never."
+        default=60.0,
+        ge=0,
+        description="After how many seconds a server that no longer responds ends its process; 0 for never.",
     )
     log_level: Annotated[LogLevel, BeforeValidator(_lowered)] = Field(
-        default="warning", description="How much is logged on standard error: debug, info, warning or error."
+        default="warning", description="What is logged on standard error: debug, info, warning or error."
     )
     sparql: SparqlSettings = SparqlSettings()
     endpoint: EndpointSettings = EndpointSettings()
@@ -232,7 +255,6 @@ class Settings(Section):
     embedding: EmbeddingSettings = EmbeddingSettings()
     llm: LlmSettings = LlmSettings()
     memory: MemorySettings = MemorySettings()
-    http: HttpSettings = HttpSettings()
 
     def value(self, name: str) -> object:
         """Return the value of a setting by its name, such as `endpoint.token`."""

@@ -4,7 +4,6 @@ from dataclasses import replace
 from calls import call, paths, refusal
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.models import Count, PathRequest, PathsFound
-from kg_server.settings import Settings
 
 
 async def test_a_path_is_one_line_that_shows_the_real_direction_of_every_edge(tokyo: LocalAdapter) -> None:
@@ -70,12 +69,19 @@ async def test_a_question_brings_the_paths_most_like_it_to_the_front(tokyo: Loca
     assert reply.data["status"] == "truncated"
 
 
+class Hasty(LocalAdapter):
+    """Stops a search for paths after one edge."""
+
+    async def paths(self, request: PathRequest) -> PathsFound:
+        return await super().paths(replace(request, max_expansions=1))
+
+
 async def test_no_path_within_the_hops_is_told_apart_from_a_search_that_stopped(
     graph_of: Callable[[str], LocalAdapter],
 ) -> None:
     chain = graph_of("@prefix e: <http://e.org/> . e:a e:r e:b . e:b e:r e:c . e:c e:r e:d . e:x e:r e:y .")
     none = await call(chain, "GetPath", source="e:a", target="e:d", max_hops=2)
-    stopped = await call(chain, "GetPath", Settings(max_expansions=1), source="e:a", target="e:d", max_hops=3)
+    stopped = await call(Hasty(chain.store), "GetPath", source="e:a", target="e:d", max_hops=3)
     assert none.data["status"] == "empty"
     assert none.summary.startswith("No path links e:a and e:d within 2 hops.")
     assert stopped.data["status"] == "truncated"

@@ -88,7 +88,7 @@ async def test_sizes_are_limited_and_the_refusal_says_what_to_do(tokyo: LocalAda
     async with remembering(tokyo, tmp_path, MemoryLimits(facts=2)) as memory:
         handle = await memory.begin(CAPITAL)
         assert refused(await memory.append(LAND, CITY, memory=handle)) == [
-            "This memory holds 1 of at most 2 facts (memory.facts): 2 more do not fit, and nothing was stored. "
+            "This memory holds 1 of at most 2 facts: 2 more do not fit, and nothing was stored. "
             "Call memory-append without a handle to begin another memory.",
         ]
         assert (await memory.append(LAND, memory=handle)).data["added"] == 1

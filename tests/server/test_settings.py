@@ -94,9 +94,23 @@ def test_an_unknown_name_like_no_other_gets_the_list_of_settings() -> None:
 
 
 def test_a_wrong_value_is_named_with_its_place_and_the_purpose_of_the_setting() -> None:
-    assert refusal(environ={"KG_SEXTANT_HTTP__PORT": "70000"}) == (
-        "KG_SEXTANT_HTTP__PORT in the environment is wrong: it must be less than or equal to 65535. "
-        "The port to listen on under HTTP; 0 takes a free one."
+    assert refusal(environ={"KG_SEXTANT_SPARQL__MAX_ROWS": "200000"}) == (
+        "KG_SEXTANT_SPARQL__MAX_ROWS in the environment is wrong: it must be less than or equal to 100000. "
+        "The largest `max_rows` of a `Sparql` call."
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "advice"),
+    [
+        ("KG_SEXTANT_HTTP__PORT", "name it in --http HOST:PORT of serve"),
+        ("KG_SEXTANT_HTTP_PORT", "name it in --http HOST:PORT of serve"),
+        ("KG_SEXTANT_MAX_EXPANSIONS", "a path search ends after timeout_s"),
+    ],
+)
+def test_a_setting_that_is_gone_is_refused_with_what_to_do_instead(written: str, advice: str) -> None:
+    assert refusal(environ={written: "9"}) == (
+        f"{written} in the environment is no longer a setting: {advice}. Remove it."
     )
 
 
@@ -222,7 +236,7 @@ def test_a_name_without_an_end_is_shown_in_part(tmp_path: Path) -> None:
 )
 def test_what_is_no_language_tag_is_refused_before_it_reaches_a_query(tag: str) -> None:
     said = refusal(flags={"languages": ("en", tag)})
-    assert "a language tag must be written like en, pt-BR or zh-Hans. Languages of labels" in said
+    assert "a language tag must be written like en, pt-BR or zh-Hans. The languages of labels" in said
 
 
 def test_language_tags_may_have_parts() -> None:

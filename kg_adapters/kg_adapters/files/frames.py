@@ -137,8 +137,7 @@ def parsed_frames(
                     return
             if waited_s > order.limits.stall_s:
                 raise ReadingEnded(
-                    f"byte {position:,}: reading was stopped because it made no progress for {order.limits.stall_s:g} "
-                    f"s; {setting('imports.stall_s')} allows more"
+                    f"byte {position:,}: reading was stopped because it made no progress for {order.limits.stall_s:g} s"
                 )
 
 

@@ -113,35 +113,35 @@ class EndpointSettings(Section):
     """What people set about the SPARQL endpoint of their graph; secrets do not show in its `repr`, nor in errors."""
 
     text_search: TextSearch = Field(
-        default="none", description="The full-text index that it has; without one, only some labels are searched."
+        default="none", description="The full-text index of the endpoint; without one, only some labels are searched."
     )
     dialect: Annotated[DialectName, AfterValidator(_dialect)] = Field(
         default="standard",
         validate_default=True,
-        description="The engine behind a SPARQL endpoint; `standard` suits all.",
+        description="The engine of the endpoint; `standard` works with every engine.",
     )
     default_graphs: Annotated[tuple[GraphIri, ...], AT_COMMAS] = Field(
-        default=(), description="IRIs of the graphs to read; unless given, the endpoint chooses."
+        default=(), description="IRIs of the graphs to query; by default the endpoint chooses."
     )
     named_graphs: Annotated[tuple[GraphIri, ...], AT_COMMAS] = Field(
-        default=(), description="IRIs of the graphs that `GRAPH` may name."
+        default=(), description="IRIs of the graphs that `GRAPH` in a query may name."
     )
     user: Annotated[str, Field(pattern=r"^[^:\x00-\x1f\x7f]*$")] | None = Field(
-        default=None, description="The user name for it."
+        default=None, description="The user name for the endpoint."
     )
     password: SecretStr | None = Field(default=None, description="The password of that user.")
-    digest: bool = Field(default=False, description="Whether to use HTTP digest authentication.")
-    token: SecretStr | None = Field(default=None, description="A bearer token, in place of user and password.")
+    digest: bool = Field(default=False, description="Whether to use HTTP digest authentication instead of basic.")
+    token: SecretStr | None = Field(default=None, description="A bearer token, instead of user and password.")
     ca_file: Path | None = Field(
-        default=None, description="A PEM file of the authorities to trust for it, in place of the system's."
+        default=None, description="A PEM file of certificate authorities to trust, instead of the system's."
     )
-    max_concurrency: int = Field(default=6, ge=1, le=100, description="The most requests to it at once.")
-    max_retries: int = Field(default=3, ge=0, le=20, description="How often a failed request is repeated.")
+    max_concurrency: int = Field(default=6, ge=1, le=100, description="How many requests run in parallel.")
+    max_retries: int = Field(default=3, ge=0, le=20, description="How often a failed request is retried.")
     max_mb: float = Field(
-        default=32, ge=0.001, le=4_096, description="The most megabytes of one of its answers, unpacked."
+        default=32, ge=0.001, le=4_096, description="The largest size of one response, decompressed, in megabytes."
     )
     answers_kept_s: float = Field(
-        default=600.0, ge=0, description="Seconds that its answers are cached; 0 for not at all."
+        default=600.0, ge=0, description="For how many seconds responses are cached; 0 turns the cache off."
     )
 
     @model_validator(mode="after")

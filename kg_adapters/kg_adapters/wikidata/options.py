@@ -39,26 +39,31 @@ class WikidataSettings(Section):
     """What people set about Wikidata, or a mirror of it."""
 
     contact: Annotated[str, AfterValidator(_contact)] | None = Field(
-        default=None, description="Your e-mail address or page, which Wikimedia wants to know; it then allows more."
+        default=None,
+        description="Your e-mail address or the URL of your page; with it Wikimedia allows more requests.",
     )
-    query_url: Url = Field(default=QUERY_URL, description="Where Wikidata's query service is.")
+    query_url: Url = Field(default=QUERY_URL, description="The URL of the query service.")
     scholarly_url: Annotated[Url | None, BeforeValidator(lambda url: url or None)] = Field(
         default=SCHOLARLY_URL,
-        description="Where the query service of scholarly articles is, asked about entities that the first one does "
-        "not have; empty for none.",
+        description="The URL of the query service for scholarly articles, which is asked about entities that the main "
+        "one lacks; empty for none.",
     )
-    api_url: Url = Field(default=API_URL, description="Where its web API is, for names.")
+    api_url: Url = Field(default=API_URL, description="The URL of the web API, which finds names.")
     dialect: DialectName = Field(
-        default="standard", description="The engine behind its query service; `standard` suits all."
+        default="standard", description="The engine of the query service; `standard` works with every engine."
     )
     requests_per_minute: int | None = Field(
-        default=None, ge=1, description="The most requests to one host; by default what Wikimedia allows."
+        default=None, ge=1, description="How many requests one host gets per minute; by default what Wikimedia allows."
     )
     replies_kept_s: float = Field(
-        default=86_400.0, ge=0, description="Seconds that its replies are kept in the cache folder; 0 for not at all."
+        default=86_400.0,
+        ge=0,
+        description="For how many seconds responses are kept in the cache folder; 0 turns this off.",
     )
-    qualifiers: bool = Field(default=False, description="Whether `Feature` shows qualifiers of statements.")
-    external_ids: bool = Field(default=False, description="Whether `Feature` shows ids in other databases.")
+    qualifiers: bool = Field(default=False, description="Whether `Feature` shows the qualifiers of statements.")
+    external_ids: bool = Field(
+        default=False, description="Whether `Feature` shows the entity's ids in other databases."
+    )
 
 
 class WikidataOptions(WikidataSettings):

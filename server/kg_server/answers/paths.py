@@ -216,7 +216,6 @@ async def paths_between(
         limit=limit if question is None else max(limit, POOL),
         avoid_hubs=avoid_hubs,
         hub_degree=settings.hub_degree,
-        max_expansions=settings.max_expansions,
         timeout_s=settings.timeout_s * 0.9,
     )
     found = await search_paths(graph, request)

@@ -190,7 +190,6 @@ async def _open(settings: Settings, *listeners: OnProgress, imports: bool = True
     if (hidden := hidden_path(settings.graph)) is not None:
         warn(f"{hidden} is the graph of that name. What is called so in this folder is ./{hidden}.")
     progress = StoppableProgress(*listeners)
-    worker_mb = settings.sparql.worker_mb
     options = OpenOptions(
         cache_folder=settings.cache_folder,
         languages=settings.languages,
@@ -199,9 +198,7 @@ async def _open(settings: Settings, *listeners: OnProgress, imports: bool = True
         endpoint=endpoint_of(settings),
         wikidata=wikidata_of(settings),
         answers_kept_s=settings.endpoint.answers_kept_s,
-        sparql=SparqlLimits(
-            workers=settings.sparql.workers, worker_bytes=None if worker_mb is None else worker_mb * 1_000_000
-        ),
+        sparql=SparqlLimits(workers=settings.sparql.workers),
         prepares_sparql=serves,
         reading=ReadingLimits(**dict(settings.imports)),
         chosen=ChosenRelations(**dict(settings.relations)),

@@ -51,8 +51,6 @@ OPTIONS: Final[Mapping[str, str]] = {
     "base_url": "llm.base_url",
     "judge": "llm.judge",
     "reflector": "llm.reflector",
-    "host": "http.host",
-    "port": "http.port",
     "label": "relations.labels",
     "alias": "relations.aliases",
     "description": "relations.descriptions",

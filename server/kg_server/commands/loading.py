@@ -39,8 +39,6 @@ _TABLE: Final = TypeAdapter(dict[str, object])
 _FLAGS: Final = {
     **{setting: f"--{option.replace('_', '-')}" for option, setting in OPTIONS.items()},
     "graph": "the graph",
-    "http.host": "--http",
-    "http.port": "--http",
 }
 """The flag of a setting, where it differs from the name of the setting."""
 
@@ -55,7 +53,6 @@ _RENAMED: Final = {
     "llm": "llm.model",
     "judge_llm": "llm.judge",
     "reflector_llm": "llm.reflector",
-    "memory_max_facts": "memory.facts",
     "memory_max_count": "memory.memories",
     "memory_max_age_days": "memory.age_days",
     "memory_file_max_mb": "memory.store_mb",
@@ -72,6 +69,7 @@ _REMOVED: Final = frozenset(
         "memory_abandoned_days",
         "memory_client_share",
         "memory_max_fact_kb",
+        "memory_max_facts",
         "memory_max_mb",
         "memory_new_per_hour",
         "http_body_s",
@@ -82,6 +80,19 @@ _REMOVED: Final = frozenset(
     }
 )
 """Earlier settings that have no effect any more."""
+_WHY_GONE: Final = "its default suits every use"
+_GONE: Final = {
+    "http.host": "name it in --http HOST:PORT of serve",
+    "http.port": "name it in --http HOST:PORT of serve",
+    "http.max_connections": _WHY_GONE,
+    "imports.stall_s": _WHY_GONE,
+    "max_expansions": "a path search ends after timeout_s",
+    "memory.facts": _WHY_GONE,
+    "memory.triples_per_call": _WHY_GONE,
+    "message_max_mb": _WHY_GONE,
+    "sparql.worker_mb": "sparql.workers bounds how many there are",
+}
+"""Settings that this version refuses, and what to do instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +180,14 @@ def present_name(name: str) -> str | None:
     """Return the present name of a setting, given that or an earlier one; None where there is none."""
     if name in FIELDS or name in _REMOVED:
         return name
-    section, _, rest = name.partition("_")
-    by_rule = f"{_OLD_SECTIONS.get(section, section)}.{rest}"
+    by_rule = _with_section(name)
     return _RENAMED.get(name) or (by_rule if by_rule in FIELDS else None)
+
+
+def _with_section(name: str) -> str:
+    """Return an earlier name of a setting with the dot behind its section."""
+    section, _, rest = name.partition("_")
+    return f"{_OLD_SECTIONS.get(section, section)}.{rest}"
 
 
 def _present(entries: Iterator[_Entry]) -> dict[str, _Entry]:
@@ -185,7 +201,7 @@ def _present(entries: Iterator[_Entry]) -> dict[str, _Entry]:
     for entry in sorted(entries, key=lambda each: (each.written not in OPENAI_VARIABLES, each.name in FIELDS)):
         name = present_name(entry.name)
         if name is None:
-            raise InvalidRequest(_unknown(entry))
+            raise InvalidRequest(_gone(entry) or _unknown(entry))
         present[name] = entry
     return present
 
@@ -252,6 +268,14 @@ def _warn_of_old_names(entries: Mapping[str, _Entry]) -> None:
     ]
     if old:
         warn(f"Old names of settings, which only this version accepts: {', '.join(old)}.")
+
+
+def _gone(entry: _Entry) -> str | None:
+    """Return why a setting of an earlier version is refused, or None for any other name."""
+    advice = _GONE.get(entry.name) or _GONE.get(_with_section(entry.name))
+    if advice is None:
+        return None
+    return f"{entry.written} in {entry.origin} is no longer a setting: {advice}. Remove it."
 
 
 def _unknown(entry: _Entry) -> str:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
+from functools import partial
 from io import TextIOBase, UnsupportedOperation
 from queue import Full, Queue
 from tempfile import TemporaryFile
@@ -185,7 +186,11 @@ def unblocked_standard_error() -> Generator[None]:
 
 
 LEVELS: Final = f"<{'|'.join(get_args(LogLevel))}>"
-MEGABYTE: Final = 1024 * 1024
+HTTP_HOST: Final = "127.0.0.1"
+HTTP_PORT: Final = 8_000
+MAX_PORT: Final = 65_535
+MAX_CONNECTIONS: Final = 256
+MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
 SHUTDOWN_S: Final = 2
 """How many seconds an HTTP server that stops waits for its answers to be read."""
 ENDING_S: Final = 2.0
@@ -203,7 +208,7 @@ def serve(
     log_level: Annotated[str | None, typer.Option(metavar=LEVELS, help="How much is logged on standard error.")] = None,
 ) -> None:
     """Serve a graph to MCP clients, over stdio unless --http is given."""
-    host, port = (None, None) if http is None else parse_address(http)
+    address = None if http is None else parse_address(http)
     with unblocked_standard_error():
         loaded = invocation(context).load(
             graph=graph,
@@ -212,13 +217,12 @@ def serve(
             timeout_s=timeout_s,
             cache_folder=cache_folder,
             log_level=log_level,
-            host=host,
-            port=port,
         )
-        if http is None:
+        if address is None:
             # A thread that waits for standard input cannot be stopped, so Ctrl-C has to end the process by itself.
             signal.signal(signal.SIGINT, signal.getsignal(signal.SIGTERM))
-        anyio.run(_serve_watched, _serve_stdio if http is None else _serve_http, loaded.settings)
+        serving = _serve_stdio if address is None else partial(_serve_http, address=address)
+        anyio.run(_serve_watched, serving, loaded.settings)
 
 
 async def _serve_watched(serving: Callable[[Settings], Awaitable[None]], settings: Settings) -> None:
@@ -233,7 +237,7 @@ async def _serve_stdio(settings: Settings) -> None:
 
         # A host waits for the handshake, and gives up where that takes as long as an import.
         async with opened_or_pending(settings) as graph, learning(graph):
-            limits = StdioLimits(message_bytes=settings.message_max_mb * MEGABYTE)
+            limits = StdioLimits(message_bytes=MAX_MESSAGE_BYTES)
             server = build_server(graph, settings, await known_profile(graph))
             begin()
             await server.run_stdio_async(limits, _end_soon)
@@ -253,34 +257,34 @@ async def known_profile(graph: "KGAdapter") -> "GraphProfile | None":
     return None if graph.remote or isinstance(graph, PendingAdapter) else await graph.profile()
 
 
-async def _serve_http(settings: Settings) -> None:
+async def _serve_http(settings: Settings, *, address: tuple[str, int]) -> None:
     from kg_server.app import build_server
 
     collect_in_small_steps()
-    listener = _listen(settings.http.host, settings.http.port)
+    listener = _listen(*address)
     async with opened(settings, serves=True) as graph, learning(graph):
         server = build_server(graph, settings, await known_profile(graph))
-        await _listen_to_http(server, listener, settings)
+        await _listen_to_http(server, listener, address[0], settings)
 
 
-async def _listen_to_http(server: "SextantServer", listener: socket.socket, settings: Settings) -> None:
+async def _listen_to_http(server: "SextantServer", listener: socket.socket, host: str, settings: Settings) -> None:
     import uvicorn
 
     # uvicorn's own logging would write its access log to standard output.
     config = uvicorn.Config(
-        _application(server, settings),
+        _application(server),
         ws="none",
         log_config=None,
         access_log=False,
         proxy_headers=False,
-        limit_concurrency=settings.http.max_connections,
+        limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=SHUTDOWN_S,
     )
-    host = f"[{settings.http.host}]" if ":" in settings.http.host else settings.http.host
-    address = f"http://{host}:{listener.getsockname()[1]}/mcp"
+    shown_host = f"[{host}]" if ":" in host else host
+    address = f"http://{shown_host}:{listener.getsockname()[1]}/mcp"
 
     class Announced(uvicorn.Server):
-        """Says where it serves once it does; before that, Ctrl-C would interrupt it halfway."""
+        """Prints its address once it serves; before that, Ctrl-C would interrupt it halfway."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
@@ -291,22 +295,24 @@ async def _listen_to_http(server: "SextantServer", listener: socket.socket, sett
     await Announced(config).serve(sockets=[listener])
 
 
-def _application(server: "SextantServer", settings: Settings) -> "ASGIApp":
+def _application(server: "SextantServer") -> "ASGIApp":
     from mcp.server.transport_security import TransportSecuritySettings
 
     from kg_server.serving.http import MCP_PATH, LocalMessages
 
     # Both are left to LocalMessages, which compares Host and Origin exactly.
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    most = settings.message_max_mb * MEGABYTE
     app = server.streamable_http_app(
-        streamable_http_path=MCP_PATH, stateless_http=True, transport_security=security, max_request_body_size=most
+        streamable_http_path=MCP_PATH,
+        stateless_http=True,
+        transport_security=security,
+        max_request_body_size=MAX_MESSAGE_BYTES,
     )
-    return LocalMessages(app, most)
+    return LocalMessages(app, MAX_MESSAGE_BYTES)
 
 
-def parse_address(text: str) -> tuple[str | None, int | None]:
-    """Read `HOST:PORT`, `HOST`, `:PORT` or `PORT`; a part that is not there is None.
+def parse_address(text: str) -> tuple[str, int]:
+    """Read `HOST:PORT`, `HOST`, `:PORT` or `PORT`; a part that is left out has its default.
 
     Raises:
         InvalidRequest: It has none of these forms.
@@ -314,9 +320,9 @@ def parse_address(text: str) -> tuple[str | None, int | None]:
     host, colon, port = text.rpartition(":")
     if (not colon and not text.isdecimal()) or text.endswith("]"):
         host, port = text, ""
-    if (port and not port.isdecimal()) or not text:
+    if (port and not (port.isdecimal() and int(port) <= MAX_PORT)) or not text:
         raise InvalidRequest("--http takes HOST:PORT, as in 127.0.0.1:8000; what it was given is not that.")
-    return host.strip("[]") or None, int(port) if port else None
+    return host.strip("[]") or HTTP_HOST, int(port) if port else HTTP_PORT
 
 
 def _listen(host: str, port: int) -> socket.socket:

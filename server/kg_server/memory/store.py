@@ -328,7 +328,7 @@ class MemoryStore:
         limits, begin = self._limits, "Call memory-append without a handle to begin another memory."
         if grown.facts > limits.facts:
             raise InvalidRequest(
-                f"This memory holds {memory.facts:,} of at most {limits.facts:,} facts (memory.facts): "
+                f"This memory holds {memory.facts:,} of at most {limits.facts:,} facts: "
                 f"{grown.facts - memory.facts:,} more do not fit, and nothing was stored. {begin}"
             )
         if grown.size > limits.memory_bytes:

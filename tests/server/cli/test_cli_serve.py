@@ -166,18 +166,18 @@ def test_a_port_that_is_taken_ends_with_2(cli: CommandLine, served: tuple[subpro
     ("text", "expected"),
     [
         ("127.0.0.1:80", ("127.0.0.1", 80)),
-        ("localhost", ("localhost", None)),
-        (":80", (None, 80)),
-        ("80", (None, 80)),
+        ("localhost", ("localhost", 8_000)),
+        (":80", ("127.0.0.1", 80)),
+        ("80", ("127.0.0.1", 80)),
         ("[::1]:80", ("::1", 80)),
-        ("[::1]", ("::1", None)),
+        ("[::1]", ("::1", 8_000)),
     ],
 )
-def test_an_address_may_leave_out_host_or_port(text: str, expected: tuple[str | None, int | None]) -> None:
+def test_an_address_may_leave_out_host_or_port(text: str, expected: tuple[str, int]) -> None:
     assert parse_address(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "localhost:http", "http://localhost:80/"])
+@pytest.mark.parametrize("text", ["", "localhost:http", "http://localhost:80/", "localhost:70000"])
 def test_other_addresses_are_refused(text: str) -> None:
     with pytest.raises(InvalidRequest, match=r"--http takes HOST:PORT"):
         parse_address(text)
