@@ -22,9 +22,9 @@ _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "tools": ("tools:tools", "List the tools, their arguments and examples."),
     "shell": ("shell:shell", "Open a prompt for tools, Compose and SPARQL."),
     "ask": ("ask:ask", "Answer a question with an agent and a model."),
-    "replay": ("ask:replay", "Run a question again from its record."),
+    "replay": ("ask:replay", "Repeat a recorded run of `ask`."),
     "import": ("import_:import_", "Import files into a store that opens at once."),
-    "subgraph": ("subgraph:subgraph", "Extract what lies around entities into a store."),
+    "subgraph": ("subgraph:subgraph", "Extract the neighbourhood of entities into a store."),
     "doctor": ("doctor:doctor", "Check the installation, settings and a graph."),
     "eval": ("evaluate:evaluate", "Run benchmarks on your model."),
 }
@@ -109,8 +109,12 @@ def _print_version(wanted: bool) -> None:
 
 def _globals(
     context: typer.Context,
-    config_file: Annotated[Path | None, typer.Option("--config", help="A settings file (TOML).")] = None,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks; allowed anywhere.")] = False,  # noqa: ARG001 - taken out by main, stands here for --help
+    config_file: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="The settings file (TOML).")
+    ] = None,
+    debug: Annotated[  # noqa: ARG001 - taken out by main, stands here for --help
+        bool, typer.Option("--debug", help="Show tracebacks of errors; may also follow the command.")
+    ] = False,
     version: Annotated[  # noqa: ARG001 - acts through its callback
         bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
     ] = False,

@@ -144,7 +144,7 @@ class LlmSettings(Section):
     """The language model that `ask` answers with."""
 
     model: str | None = Field(
-        default=None, min_length=1, description="The model that `ask` answers with; by default none."
+        default=None, min_length=1, description="The language model of `ask` and `eval`; by default none."
     )
     base_url: BaseUrl = Field(
         default="https://api.openai.com/v1",

@@ -15,8 +15,8 @@ from kg_adapters.models import Count, Feature, FeaturePage, NeighborPage
 from kg_adapters.open_options import ExtractionProgress, Progress
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.requests import NeighborRequest
-from kg_adapters.terms import XSD_STRING, Literal, Node, Triple, node_from_key, node_key
+from kg_adapters.requests import FeatureRequest, NeighborRequest
+from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, Literal, Node, Triple, node_from_key, node_key
 from kg_adapters.testing import (
     BLANKS,
     DESCRIBED,
@@ -279,3 +279,19 @@ async def test_what_stays_uncertain_is_taken_and_said(source: LocalStore, tmp_pa
     report = await extracted(graph, ORDER, tmp_path / "store")
     assert (report.counts.triples, report.triples_left_out) == (16, Count(0))
     assert len(graph.calls("neighbors")) == 15
+
+
+class Garbled(WatchedGraph):
+    """Has a text in a language whose tag no file can hold."""
+
+    async def features(self, request: FeatureRequest) -> Mapping[Node, FeaturePage]:
+        text = Literal("Ada", RDF_LANG_STRING, "no tag")
+        page = FeaturePage((Feature(iri("name"), text),), Count(1))
+        return dict.fromkeys(request.entities, page)
+
+
+async def test_statements_that_no_file_can_hold_are_skipped_and_reported(tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    source = Garbled(store_of(tmp_path / "source", ntriples(["a near b"])))
+    report = await extracted(source, named("a", bounds=Bounds(hops=1)), tmp_path / "store")
+    assert (report.counts.triples, report.skipped, len(report.problems)) == (1, 3, 3)

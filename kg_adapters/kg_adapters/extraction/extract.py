@@ -11,7 +11,7 @@ from kg_adapters.errors import InvalidSource
 from kg_adapters.extraction.journal import Cut, Journal, Plan, Request, Unknown, ValueChoice
 from kg_adapters.extraction.seeds import find_seeds
 from kg_adapters.extraction.walking import Asker, Walk
-from kg_adapters.index.build.build import build_in
+from kg_adapters.index.build.build import ImportReport, build_in
 from kg_adapters.index.graph_index import GraphIndex
 from kg_adapters.index.neighborhood import Neighborhood
 from kg_adapters.local.import_options import ImportOptions
@@ -23,7 +23,7 @@ from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import KGAdapter
 
 
-def write_store(plan: Plan, journal: Journal, answers: Sequence[str], target: Path, tell: OnExtraction) -> None:
+def write_store(plan: Plan, journal: Journal, answers: Sequence[str], target: Path, tell: OnExtraction) -> ImportReport:
     """Import the answers as the store `target`, which is replaced as a whole at the end or left as it was.
 
     Only for the holder of `exclusively(target)`; the store's folder names the graph.
@@ -35,7 +35,7 @@ def write_store(plan: Plan, journal: Journal, answers: Sequence[str], target: Pa
     options = ImportOptions(skip_errors=True, vocabulary=plan.vocabulary, name=target.name)
     try:
         with replacing(target) as folder:
-            build_in(folder, [journal.write_statements(answers)], options, tell)
+            report = build_in(folder, [journal.write_statements(answers)], options, tell)
             info = open_store(folder).info
             # In a store of ours a blank node keeps its name, whatever it did where it came from.
             named = {"sources": (plan.request.source,), "prefixes": replace(plan.prefixes, blank_nodes=True)}
@@ -45,6 +45,7 @@ def write_store(plan: Plan, journal: Journal, answers: Sequence[str], target: Pa
             f"{target} cannot be written: {error.strerror or error}. Make sure that its disk has room, then run the "
             "same command again to resume."
         ) from error
+    return report
 
 
 def _left_out(index: GraphIndex, cut: Sequence[Cut]) -> Count:
@@ -79,6 +80,8 @@ class ExtractionReport:
         folder: The store.
         counts: How much it holds.
         seeds: How many entities were named that the graph has.
+        skipped: How many statements of the graph could not be read, and are not in the store.
+        problems: The first of the reasons.
         unknown: The lines that name none.
         requests: How many calls about a batch this run made; an earlier one may have made others.
         value_requests: How many calls for the literals of a batch it made.
@@ -91,6 +94,8 @@ class ExtractionReport:
     folder: Path
     counts: Counts
     seeds: int
+    skipped: int
+    problems: tuple[str, ...]
     unknown: tuple[Unknown, ...]
     requests: int
     value_requests: int
@@ -121,13 +126,15 @@ async def extract(
         journal.begin(plan)
     walk = Walk(asker, journal, plan, tell)
     await walk.walk(order.values)
-    await anyio.to_thread.run_sync(partial(write_store, plan, journal, walk.answers, target, tell))
+    written = await anyio.to_thread.run_sync(partial(write_store, plan, journal, walk.answers, target, tell))
     store = open_store(target)
     journal.clear()
     return ExtractionReport(
         folder=target,
         counts=store.info.counts,
         seeds=len(plan.seeds),
+        skipped=written.skipped,
+        problems=written.problems,
         unknown=plan.unknown,
         requests=asker.requests,
         value_requests=asker.value_requests,

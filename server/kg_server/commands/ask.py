@@ -18,14 +18,14 @@ from kg_boundary.addresses import credentials_in_command
 from kg_boundary.private_files import open_private, private_folder
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import one_line, visible_line
-from kg_server.commands.invocation import (
+from kg_server.commands.invocation import invocation
+from kg_server.commands.options import (
     BaseUrlOption,
     GraphOption,
     JsonOption,
     ModelOption,
     ParametersOption,
     ReflectorOption,
-    invocation,
 )
 from kg_server.commands.output import ExitCode, warn
 from kg_server.commands.run_view import RunView, run_view
@@ -245,43 +245,48 @@ ENDS: Final[Mapping[str, ExitCode]] = {
 
 def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
     context: typer.Context,
-    question: Annotated[str, typer.Argument(help="The question.")],
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question.")],
     agent: Annotated[
         AgentName | None,
-        typer.Option(help="The method; unless given, tools if the model can call functions, else oda."),
+        typer.Option(help="The method; default: tools if the model can call functions, otherwise oda."),
     ] = None,
     entities: Annotated[
         list[str] | None,
-        typer.Option("--entity", metavar="ID", help="What it is about: an id, an IRI or a name; may be repeated."),
+        typer.Option(
+            "--entity", metavar="ID", help="An entity of the question: an id, an IRI or a name. May be repeated."
+        ),
     ] = None,
     graph: GraphOption = None,
     server: Annotated[
-        str | None, typer.Option(metavar="COMMAND|URL", help="A server with these tools, in place of a graph.")
+        str | None,
+        typer.Option(metavar="COMMAND|URL", help="Use the tools of another MCP server instead of opening a graph."),
     ] = None,
     model: ModelOption = None,
     base_url: BaseUrlOption = None,
     trace: Annotated[
-        Path | None, typer.Option(help="Where to keep the record; in the data folder unless given.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Where to keep the record of the run; default: in the data folder."),
     ] = None,
     closed_book: Annotated[
         Literal["never", "apart", "allowed"] | None,
         typer.Option(
-            help="What the model knows by itself: left out, shown apart (the default), or taken as an answer."
+            help="What happens to claims of the model that the graph does not state: they are left out (never), shown "
+            "apart (the default), or accepted as an answer (allowed)."
         ),
     ] = None,
     ablation: Annotated[
-        str | None, typer.Option(help="A part of the method to leave out: no-observation, no-planning, …")
+        str | None, typer.Option(metavar="PART", help="Switch off a part of the method: no-observation, no-planning, …")
     ] = None,
     reflector: ReflectorOption = None,
     parameters: ParametersOption = None,
     as_json: JsonOption = False,
     learn: Annotated[
-        bool, typer.Option("--learn", help="Keep what is solved, and show the model what was solved before.")
+        bool, typer.Option("--learn", help="Keep solved questions, and show the model similar ones as examples.")
     ] = False,
 ) -> None:
-    """Answer a question with a model that calls the tools, with ODA or with Graph Counselor, showing every step.
+    """Answer a question with a model and the tools of a graph, and show every step.
 
-    Without a model, the facts most like the question are shown.
+    Without a model it prints the facts most similar to the question.
     """
     called = invocation(context)
     if server is not None:
@@ -321,10 +326,10 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
 
 
 def replay(
-    trace: Annotated[Path, typer.Argument(help="The record of a run, as `ask` keeps it.")],
+    trace: Annotated[Path, typer.Argument(metavar="FILE", help="The record of a run that `ask` kept.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Run a question again from its record, without the model and the graph."""
+    """Repeat a recorded run without the model and the graph."""
     import anyio
 
     view = run_view(as_json=as_json)

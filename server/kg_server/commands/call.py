@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 import typer
 from pydantic import BaseModel, ConfigDict
 
-from kg_boundary.shown import json_text
-from kg_server.commands.invocation import CacheFolderOption, GraphOption, invocation
-from kg_server.commands.output import ExitCode, say, text_of, warn
+from kg_server.commands.invocation import invocation
+from kg_server.commands.options import CacheFolderOption, GraphOption
+from kg_server.commands.output import ExitCode, say, show, text_of, warn
 from kg_server.commands.tools import complete_argument, complete_tool, find_tool, parse_arguments, split_arguments
 from kg_server.settings import Settings
 
@@ -184,21 +184,28 @@ WRITERS: Final[Mapping[Literal["csv", "tsv", "markdown"], Callable[[PrintedTable
 
 def call(
     context: typer.Context,
-    tool: Annotated[str, typer.Argument(help="The tool, as in Retrieve or GetNeighbor.", autocompletion=complete_tool)],
+    tool: Annotated[
+        str,
+        typer.Argument(metavar="TOOL", help="The tool, such as Retrieve or GetNeighbor.", autocompletion=complete_tool),
+    ],
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[KEY=VALUE]…",
-            help="Its arguments; @FILE or - (standard input) is its main one.",
+            metavar="KEY=VALUE…",
+            help="The tool's arguments. @FILE or - takes the main one from a file or standard input.",
             autocompletion=complete_argument,
         ),
     ] = None,
     graph: GraphOption = None,
-    output: Annotated[Output, typer.Option(help="The answer as text, as JSON, or its rows as a table.")] = "text",
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --output json.")] = False,
+    output: Annotated[
+        Output, typer.Option(help="The format: the answer as text or JSON, or its rows as a table.")
+    ] = "text",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the answer as JSON; the same as --output json.")
+    ] = False,
     cache_folder: CacheFolderOption = None,
 ) -> None:
-    """Call one tool and print its answer, as in: call GetNeighbor entity=Q1490 relation=P36."""
+    """Call one tool and print its answer, for example: call GetNeighbor entity=Q1490 relation=P36."""
     settings = invocation(context).load(graph=graph, cache_folder=cache_folder).settings
     written = split_arguments(arguments or [])
     import anyio
@@ -210,20 +217,13 @@ def call(
 
 
 def print_result(result: "CallToolResult", output: Output) -> None:
-    """Print an answer in a format; an error goes to standard error."""
+    """Print an answer in a format; an error goes to standard error as text."""
     if result.is_error:
-        warn(shown(result, output))
+        warn(text_of(result))
+    elif output == "text" or output == "json":  # noqa: PLR1714 - mypy narrows this
+        show(result.structured_content, (text_of(result),), as_json=output == "json")
     else:
-        say(shown(result, output), tabs=output == "tsv")
-
-
-def shown(result: "CallToolResult", output: Output) -> str:
-    """Return an answer in a format; an error is always text."""
-    if result.is_error or output == "text":
-        return text_of(result)
-    if output == "json":
-        return json_text(result.structured_content, indent=2)
-    return WRITERS[output](table_of(result.structured_content))
+        say(WRITERS[output](table_of(result.structured_content)), tabs=output == "tsv")
 
 
 async def _call(settings: Settings, name: str, written: Mapping[str, str]) -> "CallToolResult":

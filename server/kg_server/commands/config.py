@@ -26,7 +26,8 @@ from kg_boundary.private_files import write_private
 from kg_boundary.regular_files import parse_toml, parsed, read_regular
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import in_quotes
-from kg_server.commands.invocation import SECRET_VARIABLES, GraphArgument, Invocation, invocation
+from kg_server.commands.invocation import SECRET_VARIABLES, Invocation, invocation
+from kg_server.commands.options import GraphArgument
 from kg_server.commands.output import say, warn
 from kg_server.settings import APP, ENVIRONMENT_PREFIX
 
@@ -281,19 +282,24 @@ def requirement() -> str:
 
 def config(
     context: typer.Context,
-    host: Annotated[Host, typer.Argument(metavar="CLIENT", help="Which MCP client.")],
+    host: Annotated[Host, typer.Argument(metavar="CLIENT", help="The MCP client.")],
     graph: GraphArgument = None,
     show_secrets: Annotated[
-        bool, typer.Option("--show-secrets", help="Print passwords, tokens and keys, in place of their names.")
+        bool, typer.Option("--show-secrets", help="Print passwords, tokens and keys themselves, not only their names.")
     ] = False,
     write: Annotated[
-        bool, typer.Option("--write", help="Show the difference, then add it to the client's file; keep a backup.")
+        bool,
+        typer.Option(
+            "--write",
+            help="Add the block to the client's configuration file, after showing the difference; keeps a backup.",
+        ),
     ] = False,
     file: Annotated[
-        Path | None, typer.Option("--file", help="With --write: this file, not the client's usual one.")
+        Path | None,
+        typer.Option("--file", metavar="FILE", help="The file that --write changes, if not the client's usual one."),
     ] = None,
 ) -> None:
-    """Print the block for your MCP client's configuration, or write it there with --write."""
+    """Print the block that makes an MCP client start this server, or add it to the client's configuration."""
     called = invocation(context)
     settings = called.load(graph=graph).settings
     require_graph(settings.graph)

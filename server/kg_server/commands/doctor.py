@@ -5,8 +5,8 @@ import platform
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -21,7 +21,8 @@ from kg_boundary.secrets import STRONG
 from kg_boundary.shown import counted, visible_line
 from kg_server.commands.invocation import Invocation, config_path, invocation
 from kg_server.commands.loading import DEFAULT, LoadedSettings
-from kg_server.commands.output import ExitCode, text_of
+from kg_server.commands.options import GraphArgument, JsonOption
+from kg_server.commands.output import ExitCode, show, text_of
 from kg_server.settings import APP, Settings
 
 if TYPE_CHECKING:
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
 Grade: TypeAlias = Literal["ok", "warn", "fail"]
 
 PACKAGES: Final = (APP, "mcp", "pydantic", "pyoxigraph", "tantivy", "numpy", "onnxruntime")
-COLOURS: Final = {"ok": "green", "warn": "yellow", "fail": "bold red"}
+COLOURS: Final[Mapping[Grade, str]] = {"ok": "green", "warn": "yellow", "fail": "bold red"}
+GRADES: Final = tuple(COLOURS)
+"""From the best to the worst."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +47,27 @@ class Finding:
 
 def doctor(
     context: typer.Context,
-    graph: Annotated[
-        str | None, typer.Argument(help="`sample`, RDF files, a store, an endpoint's URL, or `wikidata`.")
-    ] = None,
+    graph: GraphArgument = None,
     deep: Annotated[
-        bool, typer.Option("--deep", help="Compare every byte of a store with the hashes noted at import.")
+        bool, typer.Option("--deep", help="Compare every file of a store with the checksums of its import.")
     ] = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="Show every check and setting, not only problems and what you set.")
+        bool,
+        typer.Option(
+            "--all", help="Show every check and setting, not only problems and the settings that you changed."
+        ),
     ] = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """Check this installation, its settings and a graph, and say what to fix."""
+    """Check this installation, its settings and a graph, and suggest fixes."""
     import anyio
 
     called = invocation(context)
-    worst = anyio.run(_report, called, called.load(graph=graph), deep, everything)
+    loaded = called.load(graph=graph)
+    if as_json:
+        worst = anyio.run(_report_as_json, called, loaded, deep)
+    else:
+        worst = anyio.run(_report, called, loaded, deep, everything)
     if worst == "fail":
         raise typer.Exit(ExitCode.REFUSED)
 
@@ -68,17 +77,14 @@ async def _report(called: Invocation, loaded: LoadedSettings, deep: bool, everyt
     from rich.text import Text
 
     console = Console(highlight=False, soft_wrap=True)
-    grades: set[Grade] = set()
-    hidden = 0
+    findings: list[Finding] = []
     async for finding in _findings(called, loaded, deep):
-        grades.add(finding.grade)
-        if finding.detail and not everything:
-            hidden += 1
-            continue
-        text = visible_line(loaded.settings.redactor.message(finding.text))
-        console.print(Text.assemble((f"{finding.grade:<5}", COLOURS[finding.grade]), text))
-    worst: Grade = "fail" if "fail" in grades else "warn" if "warn" in grades else "ok"
-    if hidden:
+        findings.append(finding)
+        if everything or not finding.detail:
+            label = (f"{finding.grade:<5}", COLOURS[finding.grade])
+            console.print(Text.assemble(label, visible_line(finding.text)))
+    worst = _worst(findings)
+    if hidden := sum(finding.detail for finding in findings if not everything):
         console.print(Text(f"{hidden} checks and settings are as usual; --all shows them.", "dim"))
     summary = {
         "ok": "No problems found.",
@@ -89,7 +95,24 @@ async def _report(called: Invocation, loaded: LoadedSettings, deep: bool, everyt
     return worst
 
 
+async def _report_as_json(called: Invocation, loaded: LoadedSettings, deep: bool) -> Grade:
+    findings = [finding async for finding in _findings(called, loaded, deep)]
+    worst = _worst(findings)
+    show({"worst": worst, "findings": findings}, (), as_json=True)
+    return worst
+
+
+def _worst(findings: Sequence[Finding]) -> Grade:
+    return max((finding.grade for finding in findings), key=GRADES.index)
+
+
 async def _findings(called: Invocation, loaded: LoadedSettings, deep: bool) -> AsyncIterator[Finding]:
+    """Yield the result of each check, without secrets."""
+    async for finding in _checked(called, loaded, deep):
+        yield replace(finding, text=loaded.settings.redactor.message(finding.text))
+
+
+async def _checked(called: Invocation, loaded: LoadedSettings, deep: bool) -> AsyncIterator[Finding]:
     yield Finding("ok", f"Python {platform.python_version()} at {sys.executable}", detail=True)
     for finding in (*_packages(), *_settings(called, loaded), *_folders(loaded.settings)):
         yield finding

@@ -14,25 +14,28 @@ from kg_adapters.errors import BackendError, InvalidRequest
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import in_plain_words, one_line
 from kg_server.commands.ask import SET_MODEL, as_published, exact, keep_solved, likeness, score_of
-from kg_server.commands.invocation import (
+from kg_server.commands.invocation import invocation
+from kg_server.commands.options import (
+    AtOnceOption,
     BaseUrlOption,
     GraphOption,
+    JsonOption,
+    JudgeOption,
     ModelOption,
     ParametersOption,
     ReflectorOption,
-    invocation,
 )
-from kg_server.commands.output import say, warn
+from kg_server.commands.output import say, show, warn
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
     from kg_eval.plan import RunPlan
     from kg_eval.reports.tables import Done
 
-Folders = Annotated[list[Path], typer.Argument(metavar="DIR…", help="Folders of runs.")]
+Folders = Annotated[list[Path], typer.Argument(metavar="DIR…", help="The folders of runs.")]
 Metric = Annotated[
     Literal["tog-em", "hits@1", "f1", "set", "exact", "rouge-l", "judge"] | None,
-    typer.Option(help="The metric; by default the one that the benchmark is published in."),
+    typer.Option(help="The metric; default: the one in which results on the benchmark are published."),
 ]
 
 
@@ -48,15 +51,19 @@ def score_run(
     context: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.")],
     official: Annotated[
-        bool, typer.Option("--official", help="Also score as the published script does, quirks included.")
+        bool,
+        typer.Option(
+            "--official", help="Also print the scores of the benchmark's published script, with its known errors."
+        ),
     ] = False,
     judges: Annotated[
         list[str] | None,
-        typer.Option("--judge", metavar="MODEL", help="A model that judges each answer first; may be repeated."),
+        typer.Option("--judge", metavar="MODEL", help="First let this model judge each answer. May be repeated."),
     ] = None,
     base_url: BaseUrlOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Score a run again, in every metric; what a judge says is kept, so that nothing is judged twice."""
+    """Score a run again in every metric. Verdicts of judges are kept and reused."""
     _needs_extra()
     for judge in judges or ():
         import anyio
@@ -64,31 +71,37 @@ def score_run(
         called = invocation(context)
         settings = called.load(model=judge, base_url=base_url).settings
         anyio.run(_judge, folder, settings, called.secrecy.redactor)
-    run = _done([folder], official=official)[0]
-    for name, figure in run.summary.metrics.items():
-        say(f"{name}: {100 * figure.value:.2f} ({100 * figure.low:.2f} to {100 * figure.high:.2f}), {figure.count}")
-    for name, figure in run.summary.measures.items():
-        say(f"{name}: {figure.value:.4g} ({figure.low:.4g} to {figure.high:.4g}), {figure.count}")
+    summary = _done([folder], official=official)[0].summary
+    metrics = (
+        f"{name}: {100 * figure.value:.2f} ({100 * figure.low:.2f} to {100 * figure.high:.2f}), {figure.count}"
+        for name, figure in summary.metrics.items()
+    )
+    measures = (
+        f"{name}: {figure.value:.4g} ({figure.low:.4g} to {figure.high:.4g}), {figure.count}"
+        for name, figure in summary.measures.items()
+    )
+    show(summary, (*metrics, *measures), as_json=as_json)
 
 
 def table_of_runs(
     folders: Folders,
-    form: Annotated[Literal["text", "markdown", "csv"], typer.Option(help="How it is written.")] = "text",
+    form: Annotated[Literal["text", "markdown", "csv"], typer.Option(help="The format of the tables.")] = "text",
     metric: Metric = None,
     official: Annotated[
-        bool, typer.Option("--official", help="The published script's scores, quirks included.")
+        bool,
+        typer.Option("--official", help="Use the scores of the benchmark's published script, with its known errors."),
     ] = False,
 ) -> None:
-    """Show runs beside each other and beside what the papers print."""
-    show(folders, metric or "", official=official, form=form)
+    """Compare runs with each other and with the papers' figures."""
+    show_tables(folders, metric or "", official=official, form=form)
 
 
 def plot_runs(
     folders: Folders,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the pictures go.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the pictures.")],
     metric: Metric = None,
 ) -> None:
-    """Draw runs as bars with the papers' figures, and sweeps of a parameter as lines, with intervals, as SVG."""
+    """Draw runs as SVG pictures: bars beside the papers' figures, and lines over the values of a parameter."""
     runs = _done(folders, official=False)
     from kg_eval.reports.plots import draw
 
@@ -98,10 +111,10 @@ def plot_runs(
 
 def page_of_run(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The page (HTML).")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The HTML file to write.")],
     metric: Metric = None,
 ) -> None:
-    """Write a page with every question of a run, its calls, evidence and verdict, which opens from disk."""
+    """Write an HTML page with every question of a run: its calls, evidence and verdict."""
     from kg_eval.reports.page import page_of
 
     (run,) = _done([folder], official=False)
@@ -141,7 +154,7 @@ def _needs_extra() -> None:
         raise InvalidRequest('Benchmarks need more packages. Run: pip install "kg-sextant[eval]"')
 
 
-def show(folders: list[Path], metric: str, *, official: bool, form: str = "text") -> None:
+def show_tables(folders: list[Path], metric: str, *, official: bool, form: str = "text") -> None:
     """Print the tables of runs."""
     from kg_eval.metrics.scores import OFFICIAL
     from kg_eval.reports.tables import as_csv, as_markdown, as_text, tables_of
@@ -172,31 +185,35 @@ add_reports(evaluate)
 def run_benchmark(  # noqa: PLR0913, PLR0917 - one argument for each option
     context: typer.Context,
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="The folder of the run; run the same command again to resume.")
+        Path, typer.Option(metavar="DIR", help="The folder for the run. To resume a stopped run, repeat the command.")
     ],
-    benchmark: Annotated[str, typer.Option(help="qald10, creak, t-rex, webqsp, grbench, world, jsonl, …")],
-    data: Annotated[Path, typer.Option(metavar="FILE", help="The file or folder of its questions.")],
-    method: Annotated[str, typer.Option(help="direct, cot, tog, graph-cot, oda, tools, …")] = "oda",
+    benchmark: Annotated[
+        str, typer.Option(help="The benchmark: qald10, creak, t-rex, webqsp, grbench, world, jsonl, …")
+    ],
+    data: Annotated[Path, typer.Option(metavar="FILE", help="The file or folder of the benchmark's questions.")],
+    method: Annotated[str, typer.Option(help="The method: direct, cot, tog, graph-cot, oda, tools, …")] = "oda",
     graph: GraphOption = None,
     model: ModelOption = None,
     base_url: BaseUrlOption = None,
-    judge: Annotated[str | None, typer.Option(metavar="MODEL", help="Another model, to judge.")] = None,
+    judge: JudgeOption = None,
     reflector: ReflectorOption = None,
     linking: Annotated[
         Literal["gold", "model", "none"],
-        typer.Option(help="Whether a question's entities are given, found, or not looked for."),
+        typer.Option(
+            help="Where the entities of a question come from: the benchmark (gold), the model, or nowhere (none)."
+        ),
     ] = "gold",
     sample: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Ask only this many questions, drawn at random.")
+        int | None, typer.Option(metavar="N", min=1, help="Ask only N questions, drawn at random.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="The seed of all random choices.")] = 0,
-    at_once: Annotated[int, typer.Option(min=1, help="How many questions are asked at a time.")] = 4,
+    seed: Annotated[int, typer.Option(metavar="N", help="The seed of random choices.")] = 0,
+    at_once: AtOnceOption = 4,
     parameters: ParametersOption = None,
     learn: Annotated[
-        bool, typer.Option("--learn", help="Keep what is solved in DIR, and show it to the model as examples.")
+        bool, typer.Option("--learn", help="Keep solved questions in DIR, and show the model similar ones as examples.")
     ] = False,
 ) -> None:
-    """Ask the questions of a benchmark, and keep every call; after a stop, run it again to resume."""
+    """Run a method on the questions of a benchmark, and record every call."""
     _needs_extra()
     called = invocation(context)
     settings = called.load(graph=graph, model=model, base_url=base_url, reflector=reflector, judge=judge).settings
@@ -225,7 +242,7 @@ def run_benchmark(  # noqa: PLR0913, PLR0917 - one argument for each option
     failed = anyio.run(_run, settings, plan, out, at_once, called.secrecy.redactor)
     if failed:
         warn(f"{failed} questions failed and are not counted; run the same command again to retry them.")
-    show([out], "", official=False)
+    show_tables([out], "", official=False)
 
 
 def _plan(**fields: object) -> "RunPlan":
@@ -254,13 +271,20 @@ def _reflects(plan: "RunPlan") -> bool:
 @evaluate.command("suite")
 def run_suite(
     context: typer.Context,
-    suite: Annotated[Path, typer.Argument(metavar="FILE", help="The suite (TOML).")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the runs are kept, each in a folder of its own.")],
-    model: Annotated[str | None, typer.Option(help="The language model, where the suite names none.")] = None,
+    suite: Annotated[Path, typer.Argument(metavar="FILE", help="The suite: a TOML file that lists runs.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR", help="The folder for the runs, each in its own subfolder. To resume, repeat the command."
+        ),
+    ],
+    model: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="The language model of runs for which the suite names none.")
+    ] = None,
     base_url: BaseUrlOption = None,
-    at_once: Annotated[int, typer.Option(min=1, help="How many questions are asked at a time.")] = 4,
+    at_once: AtOnceOption = 4,
 ) -> None:
-    """Make the runs of a suite one after the other; after a stop, run it again to resume."""
+    """Make all runs of a suite, one after the other."""
     _needs_extra()
     import anyio
 
@@ -279,7 +303,7 @@ def run_suite(
         of_plan = called.load(graph=plan.graph, model=plan.model, base_url=base_url, **others).settings
         if failed := anyio.run(_run, of_plan, plan, out / name, at_once, called.secrecy.redactor):
             warn(f"{failed} questions failed and are not counted; run the same command again to retry them.")
-    show([out / name for name in plans], "", official=False)
+    show_tables([out / name for name in plans], "", official=False)
 
 
 async def _run(settings: Settings, plan: "RunPlan", out: Path, at_once: int, redactor: Redactor) -> int:

@@ -29,8 +29,18 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import BlankNode, Node
 from kg_boundary.shown import counted, in_quotes, visible_line
 from kg_server.commands.graphs import store_of
-from kg_server.commands.invocation import LanguagesOption, invocation
-from kg_server.commands.output import contents, say, shown_progress
+from kg_server.commands.invocation import invocation
+from kg_server.commands.options import (
+    AliasOption,
+    DescriptionOption,
+    JsonOption,
+    LabelKeyOption,
+    LabelOption,
+    LanguagesOption,
+    PrefixOption,
+    TypeOption,
+)
+from kg_server.commands.output import contents, show, shown_progress, skipped_lines, warn
 from kg_server.embedders import embedder_of
 from kg_server.naming.entities import identify
 from kg_server.naming.meaning import Meaning
@@ -224,56 +234,62 @@ class Watch:
 def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
     context: typer.Context,
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE…", help="Files or folders: RDF, CSV, JSON; - is standard input.")
+        list[Path], typer.Argument(metavar="FILE…", help="Files or folders of RDF, CSV or JSON; - is standard input.")
     ],
-    to: Annotated[Path | None, typer.Option("--to", metavar="FOLDER", help="The store to build or replace.")] = None,
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="FOLDER", help="The folder of the store to build or replace.")
+    ] = None,
     skip_errors: Annotated[
-        bool, typer.Option("--skip-errors", help="Leave out statements that cannot be read.")
+        bool, typer.Option("--skip-errors", help="Skip statements that cannot be read, and list the first of them.")
     ] = False,
     no_sparql: Annotated[
-        bool, typer.Option("--no-sparql", help="Leave what Sparql needs to the server, or to the first query.")
+        bool,
+        typer.Option(
+            "--no-sparql",
+            help="Import faster, without the SPARQL index; the first query then has to wait until it is built.",
+        ),
     ] = False,
     graph_names: Annotated[
-        list[str] | None, typer.Option("--graph-name", metavar="IRI", help="Only this named graph; may be repeated.")
+        list[str] | None,
+        typer.Option("--graph-name", metavar="IRI", help="Import only this named graph. May be repeated."),
     ] = None,
-    name: Annotated[str | None, typer.Option("--name", help="What to call the graph.")] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="The name of the graph; default: that of the files.")
+    ] = None,
     follow_links: Annotated[
-        bool, typer.Option("--follow-links", help="Follow links in folders that lead outside of them.")
+        bool, typer.Option("--follow-links", help="Follow symbolic links that lead out of the given folders.")
     ] = False,
     languages: LanguagesOption = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option(metavar="RELATION", help="A relation to names: an IRI or schema:name; repeatable."),
-    ] = None,
-    alias: Annotated[list[str] | None, typer.Option(metavar="RELATION", help="A relation to other names.")] = None,
-    description: Annotated[
-        list[str] | None, typer.Option(metavar="RELATION", help="A relation to descriptions.")
-    ] = None,
-    type_: Annotated[
-        list[str] | None, typer.Option("--type", metavar="RELATION", help="A relation to classes.")
-    ] = None,
-    label_key: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TYPE=FEATURE", help="What names a type of nodes of a graph.json; repeatable."),
-    ] = None,
+    label: LabelOption = None,
+    alias: AliasOption = None,
+    description: DescriptionOption = None,
+    type_: TypeOption = None,
+    label_key: LabelKeyOption = None,
     relations: Annotated[
-        str | None, typer.Option(help="Keep only these relations, and names in --languages: P31,P279.")
+        str | None,
+        typer.Option(
+            metavar="ID,ID",
+            help="Import only these relations, such as P31,P279, and names only in the given --languages.",
+        ),
     ] = None,
-    id_column: Annotated[str | None, typer.Option(metavar="NAME", help="The column of a table that holds ids.")] = None,
-    prefix: Annotated[
-        list[str] | None, typer.Option(metavar="PREFIX=IRI", help="A short form: ex=https://example.org/; repeatable.")
+    id_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The column of a table that holds the ids.")
     ] = None,
+    prefix: PrefixOption = None,
     update: Annotated[
-        bool, typer.Option("--update", help="Add the files to what the store holds, without reading that again.")
+        bool, typer.Option("--update", help="Add the files to the existing store instead of replacing it.")
     ] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Then go on: import what is added to FILE… or changes there.")
+        bool,
+        typer.Option("--watch", help="Keep running, and import again whenever a file changes or is added."),
     ] = False,
     embed: Annotated[
-        bool, typer.Option("--embed", help="Compute vectors too; if FILE is a store or a sample, only those.")
+        bool,
+        typer.Option("--embed", help="Also compute embedding vectors. If FILE is a store or a sample, do only that."),
     ] = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """Import files into a store that opens at once; an interrupted import leaves the old store as it was."""
+    """Import files into a store, which opens at once. An interrupted import leaves an existing store unchanged."""
     several = {"label": label, "alias": alias, "description": description, "type": type_}
     several |= {"label_key": label_key, "prefix": prefix}
     given = {name: texts or None for name, texts in several.items()}
@@ -281,8 +297,9 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
     only_vectors = embed and to is None and not (update or watch) and len(files) == 1
     store = store_of(str(files[0]), settings) if only_vectors else None
     if store is not None:
-        _compute_vectors(store, settings)
-        say(f"{files[0]}: the vectors are complete.")
+        usage = _compute_vectors(store, settings)
+        done = f"{files[0]}: the vectors are complete."
+        show({"folder": store, "usage": usage}, (*usage, done), as_json=as_json)
         return
     if to is None:
         raise InvalidRequest("Name the folder of the store, as in --to FOLDER.")
@@ -299,9 +316,8 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
     if watch and STANDARD_INPUT in files:
         raise InvalidRequest("Standard input cannot be watched. Name files or folders.")
     watched = Watch(files, follow_links=follow_links) if watch else None
-    work = _Work(to, options, settings, embed=embed)
-    work.do(files, update=update)
-    _print_end(to, settings)
+    work = _Work(to, options, settings, embed=embed, as_json=as_json)
+    work.do(files, update=update, ends=True)
     if watched is not None:
         work.go_on(watched, files, update=update)
 
@@ -315,18 +331,21 @@ class _Work:
         options: How files are read.
         settings: Those of the command.
         embed: Whether vectors are computed too.
+        as_json: Whether reports are printed as JSON.
     """
 
     to: Path
     options: "ImportOptions"
     settings: Settings
     embed: bool
+    as_json: bool
 
-    def do(self, files: Sequence[Path], *, update: bool) -> None:
-        """Import files, and print the size of the store."""
-        _build(files, self.to, self.options, update=update)
-        if self.embed:
-            _compute_vectors(self.to, self.settings)
+    def do(self, files: Sequence[Path], *, update: bool, ends: bool = False) -> None:
+        """Import files and print the report, with what the store holds and how to serve it where this ends the work."""
+        report = _build(files, self.to, self.options, update=update)
+        usage = _compute_vectors(self.to, self.settings) if self.embed else ()
+        lines = (*_lines(report), *usage, *(_end_lines(self.to, self.settings) if ends else ()))
+        show(report, lines, as_json=self.as_json)
 
     def go_on(self, watched: "Watch", files: Sequence[Path], *, update: bool) -> None:
         """Import what changes until somebody interrupts it.
@@ -336,7 +355,7 @@ class _Work:
             files: All files.
             update: Whether the store holds more than these, so that it cannot be rebuilt from them.
         """
-        say(f"Watching {', '.join(map(str, files))} for changes; Ctrl+C ends it.")
+        warn(f"Watching {', '.join(map(str, files))} for changes; Ctrl+C ends it.")
         with suppress(KeyboardInterrupt):
             for change in watched.changes():
                 try:
@@ -345,7 +364,7 @@ class _Work:
                     elif change.fresh:
                         self.do(change.fresh, update=True)
                 except InvalidSource as error:
-                    say(f"{error}\nThe store is as it was before. Watching goes on.")
+                    warn(f"{error}\nThe store is unchanged. Watching goes on.")
 
 
 def _usual_options(settings: Settings) -> "ImportOptions":
@@ -360,7 +379,7 @@ def _usual_options(settings: Settings) -> "ImportOptions":
     )
 
 
-def _build(files: Sequence[Path], to: Path, options: "ImportOptions", *, update: bool) -> None:
+def _build(files: Sequence[Path], to: Path, options: "ImportOptions", *, update: bool) -> "ImportReport":
     from kg_adapters.index.build.build import build_store
 
     with standard_input(files, options.limits) as given, shown_progress() as progress:
@@ -369,44 +388,41 @@ def _build(files: Sequence[Path], to: Path, options: "ImportOptions", *, update:
         except (InvalidRequest, InvalidSource) as error:
             raise type(error)(given.told(str(error))) from error
     problems, notes = (tuple(map(given.told, texts)) for texts in (report.problems, report.notes))
-    _print_report(replace(report, problems=problems, notes=notes))
+    return replace(report, problems=problems, notes=notes)
 
 
-def _print_end(to: Path, settings: Settings) -> None:
-    """Print what the store holds, and the command that serves it."""
-    for line in anyio.run(_summary, to, settings):
-        say(line)
+def _end_lines(to: Path, settings: Settings) -> Iterator[str]:
+    """Yield what the store holds, and the command that serves it."""
+    yield from anyio.run(_summary, to, settings)
     graph = f"./{to}" if str(to).startswith("-") else str(to)
-    say(f"Serve it: {shlex.join(['kg-sextant', 'serve', graph])}")
+    yield f"Serve it: {shlex.join(['kg-sextant', 'serve', graph])}"
 
 
-def _print_report(report: "ImportReport") -> None:
-    say(f"{report.folder}: {contents(report.counts)}.")
-    for note in report.notes:
-        say(note)
-    _print_naming(report.naming)
-    if report.skipped:
-        say("\n  ".join((f"Left out: {report.skipped:,}. The first of them:", *map(visible_line, report.problems))))
+def _lines(report: "ImportReport") -> Iterator[str]:
+    yield f"{report.folder}: {contents(report.counts)}."
+    yield from report.notes
+    yield from _naming_lines(report.naming)
+    yield from skipped_lines(report.skipped, report.problems)
 
 
-def _print_naming(naming: "NamingReport") -> None:
-    """Print how many entities have no name, and which relations could name them."""
+def _naming_lines(naming: "NamingReport") -> Iterator[str]:
+    """Yield how many entities have no name, and which relations could name them."""
     if not naming.mostly_nameless:
         return
-    say(f"{counted(naming.entities - naming.named, 'entity has', 'entities have')} no name, of {naming.entities:,}.")
+    yield f"{counted(naming.entities - naming.named, 'entity has', 'entities have')} no name, of {naming.entities:,}."
     for likely in naming.likely:
         flag = shlex.join(["--label", likely.relation])
         example = in_quotes(likely.example)
-        say(f"  {counted(likely.entities, 'has', 'have')} a text such as {example}; to take it as the name: {flag}")
+        yield f"  {counted(likely.entities, 'has', 'have')} a text such as {example}; to take it as the name: {flag}"
 
 
-def _compute_vectors(store: Path, settings: Settings) -> None:
+def _compute_vectors(store: Path, settings: Settings) -> Sequence[str]:
+    """Compute the vectors that a store lacks, and return at most one line on what a service counted for that."""
     again = shlex.join(["kg-sextant", "import", str(store), "--embed"])
     with shown_progress() as progress:
         try:
-            cost = anyio.run(_embed, store, settings, progress)
+            usage = anyio.run(_embed, store, settings, progress)
         except KeyboardInterrupt:
-            say(f"Interrupted; what was computed is kept. Resume with: {again}")
+            warn(f"Interrupted; what was computed is kept. Resume with: {again}")
             raise
-    if cost:
-        say(cost)
+    return (usage,) if usage else ()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Final, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Final, TextIO
 
 import platformdirs
 import typer
@@ -19,46 +19,12 @@ from pydantic import SecretStr
 
 from kg_boundary.private_files import private_folder
 from kg_boundary.secrets import RedactingFormatter, Redactor
+from kg_server.commands.options import OPTIONS
 from kg_server.commands.output import warn
 from kg_server.settings import APP, FIELDS, variable
 
 if TYPE_CHECKING:
     from kg_server.commands.loading import LoadedSettings
-
-# Options and arguments that several commands take.
-_GRAPH: Final = "`sample`, RDF files, a store, an endpoint's URL, or `wikidata`."
-GraphArgument: TypeAlias = Annotated[str | None, typer.Argument(help=_GRAPH)]
-GraphOption: TypeAlias = Annotated[str | None, typer.Option(help=_GRAPH)]
-ModelOption: TypeAlias = Annotated[str | None, typer.Option(help="The language model.")]
-BaseUrlOption: TypeAlias = Annotated[
-    str | None, typer.Option(help="The URL of its service: any OpenAI-compatible one.")
-]
-ReflectorOption: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="MODEL", help="Another model, to reflect where the method does.")
-]
-ParametersOption: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method, as hops=2; may be repeated."),
-]
-JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the answer as JSON, and nothing else.")]
-LanguagesOption: TypeAlias = Annotated[
-    str | None, typer.Option(help="Languages of labels, the preferred first: en,mul.")
-]
-CacheFolderOption: TypeAlias = Annotated[Path | None, typer.Option(help="Where imported files are kept.")]
-
-OPTIONS: Final[Mapping[str, str]] = {
-    "model": "llm.model",
-    "base_url": "llm.base_url",
-    "judge": "llm.judge",
-    "reflector": "llm.reflector",
-    "label": "relations.labels",
-    "alias": "relations.aliases",
-    "description": "relations.descriptions",
-    "type": "relations.types",
-    "label_key": "relations.label_keys",
-    "prefix": "prefixes",
-}
-"""The setting that an option sets, where its name differs from that of the option."""
 
 COMPLETING: Final = "_KG_SEXTANT_COMPLETE"
 """The variable by which a shell asks for completion, with its name."""

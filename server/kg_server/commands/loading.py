@@ -18,7 +18,7 @@ from pydantic_settings import (
 from kg_adapters.errors import InvalidRequest
 from kg_boundary.regular_files import read_toml
 from kg_boundary.shown import in_plain_words, shown_within
-from kg_server.commands.invocation import OPTIONS
+from kg_server.commands.options import flag_of
 from kg_server.commands.output import warn
 from kg_server.settings import ENVIRONMENT_PREFIX, FIELDS, Settings, variable
 
@@ -35,12 +35,6 @@ _COMMAND_LINE: Final = "the command line"
 _ENVIRONMENT: Final = "the environment"
 _MAX_NAME: Final = 80
 _TABLE: Final = TypeAdapter(dict[str, object])
-
-_FLAGS: Final = {
-    **{setting: f"--{option.replace('_', '-')}" for option, setting in OPTIONS.items()},
-    "graph": "the graph",
-}
-"""The flag of a setting, where it differs from the name of the setting."""
 
 _OLD_SECTIONS: Final = {"import": "imports"}
 _RENAMED: Final = {
@@ -116,7 +110,7 @@ class _Entry:
         """Return another name of a setting, as people would write it in the same place."""
         if self.origin == _ENVIRONMENT:
             return variable(name)
-        return f"--{name.replace('_', '-')}" if self.origin == _COMMAND_LINE else name
+        return flag_of(name) if self.origin == _COMMAND_LINE else name
 
 
 class _Sourced(Settings, BaseSettings):
@@ -222,7 +216,8 @@ def _nested(entries: Mapping[str, _Entry]) -> dict[str, object]:
 def _flag_entries(flags: Mapping[str, object]) -> Iterator[_Entry]:
     for name, value in flags.items():
         if value is not None:
-            yield _Entry(name, _FLAGS.get(name) or f"--{name.replace('_', '-')}", _COMMAND_LINE, value)
+            # Some commands take the graph as an argument, others as an option.
+            yield _Entry(name, "the graph" if name == "graph" else flag_of(name), _COMMAND_LINE, value)
 
 
 def _environment_entries(environ: Mapping[str, str]) -> Iterator[_Entry]:

@@ -5,16 +5,18 @@ import io
 import os
 import sys
 import traceback
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
+from pydantic_core import to_jsonable_python
+
 from kg_adapters.errors import InvalidRequest, KGError
 from kg_adapters.open_options import EmbeddingProgress, ExtractionProgress, OnProgress, Progress
 from kg_boundary.addresses import masked
-from kg_boundary.shown import counted, visible_lines
+from kg_boundary.shown import counted, json_text, visible_line, visible_lines
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult
@@ -63,6 +65,24 @@ def say(text: str, *, tabs: bool = False) -> None:
     """Print lines on standard output with control characters escaped; tabs can be kept."""
     parts = text.split("\t") if tabs else (text,)
     print("\t".join(map(visible_lines, parts)), flush=True)
+
+
+def show(result: object, lines: Iterable[str], *, as_json: bool) -> None:
+    """Print the result of a command on standard output: as JSON, or as these lines."""
+    if as_json:
+        plain = to_jsonable_python(result, by_alias=True, exclude_none=True, fallback=str)
+        in_unicode = sys.stdout.encoding.lower().startswith("utf")
+        say(json_text(plain, indent=2, ascii_only=not in_unicode))
+        return
+    for line in lines:
+        say(line)
+
+
+def skipped_lines(skipped: int, problems: Sequence[str]) -> Iterator[str]:
+    """Yield how many statements were skipped, and the first reasons."""
+    if skipped:
+        yield f"Skipped: {counted(skipped, 'unreadable statement')}. The first reasons:"
+        yield from (f"  {visible_line(problem)}" for problem in problems)
 
 
 def contents(counts: "Counts") -> str:

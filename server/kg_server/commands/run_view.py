@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
-from kg_boundary.shown import json_text, visible_line
+from kg_boundary.shown import visible_line
+from kg_server.commands.output import show
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,7 +50,7 @@ class RunView:
 
     def conclude(self, answer: "AgentAnswer", trace: Path) -> None:
         """Print the answer, what supports it and what it took, once the run is over."""
-        print(json_text(_report(answer, trace), indent=2, ascii_only=not sys.stdout.encoding.lower().startswith("utf")))
+        show(_report(answer, trace), (), as_json=True)
 
 
 class PlainView(RunView):

@@ -14,7 +14,7 @@ from functools import partial
 from io import TextIOBase, UnsupportedOperation
 from queue import Full, Queue
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Annotated, Final, get_args
+from typing import TYPE_CHECKING, Annotated, Final
 
 import anyio
 import anyio.lowlevel
@@ -22,9 +22,17 @@ import typer
 
 from kg_adapters.errors import InvalidRequest
 from kg_server.commands.graphs import learning, opened, opened_or_pending
-from kg_server.commands.invocation import CacheFolderOption, GraphArgument, LanguagesOption, invocation
+from kg_server.commands.invocation import invocation
+from kg_server.commands.options import (
+    CacheFolderOption,
+    GraphArgument,
+    LanguagesOption,
+    LogLevelOption,
+    MaxTokensOption,
+    TimeoutOption,
+)
 from kg_server.commands.output import collect_in_small_steps, uncollected, warn
-from kg_server.settings import LogLevel, Settings
+from kg_server.settings import Settings
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -185,7 +193,6 @@ def unblocked_standard_error() -> Generator[None]:
             sys.stderr = before
 
 
-LEVELS: Final = f"<{'|'.join(get_args(LogLevel))}>"
 HTTP_HOST: Final = "127.0.0.1"
 HTTP_PORT: Final = 8_000
 MAX_PORT: Final = 65_535
@@ -200,14 +207,16 @@ ENDING_S: Final = 2.0
 def serve(
     context: typer.Context,
     graph: GraphArgument = None,
-    http: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Serve HTTP here instead of stdio.")] = None,
+    http: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Serve HTTP at this address of this machine, not stdio.")
+    ] = None,
     languages: LanguagesOption = None,
-    max_tokens: Annotated[int | None, typer.Option(help="How long an answer may be by default.")] = None,
-    timeout_s: Annotated[float | None, typer.Option("--timeout-s", help="Seconds that a tool call may take.")] = None,
+    max_tokens: MaxTokensOption = None,
+    timeout_s: TimeoutOption = None,
     cache_folder: CacheFolderOption = None,
-    log_level: Annotated[str | None, typer.Option(metavar=LEVELS, help="How much is logged on standard error.")] = None,
+    log_level: LogLevelOption = None,
 ) -> None:
-    """Serve a graph to MCP clients, over stdio unless --http is given."""
+    """Serve a graph to MCP clients over stdio, or over HTTP with --http."""
     address = None if http is None else parse_address(http)
     with unblocked_standard_error():
         loaded = invocation(context).load(

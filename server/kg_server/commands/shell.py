@@ -14,10 +14,11 @@ from kg_adapters.errors import InvalidRequest, KGError
 from kg_boundary.private_files import private_file, private_folder
 from kg_boundary.regular_files import open_regular
 from kg_boundary.shown import in_quotes, visible_line
-from kg_server.commands.call import print_result, shown, table_of
+from kg_server.commands.call import print_result, table_of
 from kg_server.commands.graphs import connected
-from kg_server.commands.invocation import GraphArgument, invocation
-from kg_server.commands.output import ExitCode, say, sentence, warn
+from kg_server.commands.invocation import invocation
+from kg_server.commands.options import GraphArgument
+from kg_server.commands.output import ExitCode, say, sentence, text_of, warn
 from kg_server.commands.tools import argument_names, find_tool, listing, page, parse_arguments, split_arguments
 from kg_server.compose.syntax import FUNCTIONS
 from kg_server.settings import APP, Settings
@@ -111,7 +112,7 @@ _EXPRESSION: Final = re.compile(r"[A-Z]\w*\s*\[")
 def shell(
     context: typer.Context,
     graph: GraphArgument = None,
-    output: Annotated[Form, typer.Option(help="How answers are shown.")] = "table",
+    output: Annotated[Form, typer.Option(help="The format of answers.")] = "table",
 ) -> None:
     """Open a prompt for tools, Compose expressions and SPARQL, with history and completion."""
     from anyio.from_thread import start_blocking_portal
@@ -244,7 +245,7 @@ def _print_table(result: "CallToolResult") -> None:
     from rich.text import Text
 
     table = table_of(result.structured_content).named()
-    text = shown(result, "text")
+    text = text_of(result)
     if not table.rows:
         say(text)
         return

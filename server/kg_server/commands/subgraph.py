@@ -2,6 +2,7 @@
 
 import os
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -10,8 +11,9 @@ import typer
 from kg_adapters.errors import BackendError
 from kg_adapters.open_options import Progress
 from kg_boundary.shown import counted, in_quotes
-from kg_server.commands.invocation import GraphOption, invocation
-from kg_server.commands.output import contents, say, shown_progress, warn
+from kg_server.commands.invocation import invocation
+from kg_server.commands.options import GraphOption, JsonOption
+from kg_server.commands.output import contents, show, shown_progress, skipped_lines, warn
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -25,34 +27,50 @@ PATIENCE_S: Final = 90.0
 WAITING: Final = Progress("waiting", 0, 0, 0)
 
 
-def subgraph(
+def subgraph(  # noqa: PLR0913, PLR0917 - one argument for each option
     context: typer.Context,
     entities: Annotated[
-        Path, typer.Option("--entities", metavar="FILE", help="Ids, one on each line, or JSON with them.")
+        Path,
+        typer.Option(
+            "--entities",
+            metavar="FILE",
+            help="The file of entity ids: one per line, or JSON that holds them.",
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="STORE", help="The store to build or replace.")],
-    hops: Annotated[int, typer.Option(min=1, max=10, help="How many edges to go from them.")] = 3,
+    hops: Annotated[
+        int, typer.Option(min=1, max=10, metavar="N", help="How many edges to follow from the entities.")
+    ] = 3,
     graph: GraphOption = None,
     per_relation: Annotated[
-        int, typer.Option(min=1, help="The most triples of an entity over one relation in one direction.")
+        int, typer.Option(min=1, metavar="N", help="How many triples to take of an entity per relation and direction.")
     ] = 200,
     max_degree: Annotated[
         int,
         typer.Option(
             min=1,
-            help="The most triples of an entity; of a hub with more, none unless FILE names it.",
+            metavar="N",
+            help="How many triples to take of an entity. Entities with more (hubs) are not expanded, unless FILE lists "
+            "them.",
         ),
     ] = 1_000,
     features: Annotated[
         Literal["all", "inner", "none"],
-        typer.Option(help="Whose literals: of all entities, of all but the last hop, or of none."),
+        typer.Option(help="Whose literals to take: those of all entities, of all but the last hop (inner), or none."),
     ] = "all",
     fields: Annotated[
-        list[str] | None, typer.Option("--field", help="A field of JSON lines that holds ids; may be repeated.")
+        list[str] | None,
+        typer.Option("--field", metavar="NAME", help="A field of the JSON lines that holds ids. May be repeated."),
     ] = None,
-    restart: Annotated[bool, typer.Option("--restart", help="Discard an unfinished run and start over.")] = False,
+    as_json: JsonOption = False,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Discard an unfinished extraction and start over.")
+    ] = False,
 ) -> None:
-    """Extract what lies around entities into a store; if it is interrupted, run it again to resume."""
+    """Extract the neighbourhood of entities from any graph into a store.
+
+    To resume an interrupted extraction, repeat the command.
+    """
     settings = invocation(context).load(graph=graph).settings
     from kg_adapters.extraction.extract import Order
     from kg_adapters.extraction.journal import Bounds, Journal, Request
@@ -71,8 +89,8 @@ def subgraph(
         if restart:
             Journal.beside(target).clear()
         report = _run(settings, order, target, progress)
-    _print_report(report)
-    say(f"Serve it: {shlex.join(['kg-sextant', 'serve', str(out)])}")
+    serve = shlex.join(["kg-sextant", "serve", str(out)])
+    show(report, (*_lines(report), f"Serve it: {serve}"), as_json=as_json)
 
 
 def _run(settings: Settings, order: "Order", target: Path, progress: "OnEither") -> "ExtractionReport":
@@ -98,20 +116,21 @@ async def _extract(settings: Settings, order: "Order", target: Path, progress: "
             raise type(error)(f"{error} {again}") from error
 
 
-def _print_report(report: "ExtractionReport") -> None:
-    say(f"{report.folder}: {contents(report.counts)}.")
+def _lines(report: "ExtractionReport") -> Iterator[str]:
+    yield f"{report.folder}: {contents(report.counts)}."
     requests, more = counted(report.requests, "request"), f"{report.value_requests:,} for literals"
-    say(f"Around {counted(report.seeds, 'entity', 'entities')}, with {requests}, and {more}.")
-    _print_cut(report)
+    yield f"Around {counted(report.seeds, 'entity', 'entities')}, with {requests}, and {more}."
+    yield from _cut_lines(report)
     if report.values_left_out.value:
-        say(f"Left out: {report.values_left_out.of('literal')}.")
+        yield f"Left out: {report.values_left_out.of('literal')}."
+    yield from skipped_lines(report.skipped, report.problems)
     if report.unknown:
-        say(f"Lines that name no entity of this graph: {len(report.unknown):,}. The first of them:")
+        yield f"Lines that name no entity of this graph: {len(report.unknown):,}. The first of them:"
         for each in report.unknown[:MOST_SHOWN]:
-            say(f"  line {each.line}, {in_quotes(each.text)}: {each.reason}")
+            yield f"  line {each.line}, {in_quotes(each.text)}: {each.reason}"
 
 
-def _print_cut(report: "ExtractionReport") -> None:
+def _cut_lines(report: "ExtractionReport") -> Iterator[str]:
     from kg_adapters.terms import node_from_key
 
     hubs = [each for each in report.cut if each.hub]
@@ -120,8 +139,8 @@ def _print_cut(report: "ExtractionReport") -> None:
             f"{report.prefixes.shorten(node_from_key(each.node))} ({counted(each.total, 'triple')})"
             for each in hubs[:HUBS_SHOWN]
         )
-        say(f"Not expanded: {counted(len(hubs), 'hub')}, the largest {largest}.")
+        yield f"Not expanded: {counted(len(hubs), 'hub')}, the largest {largest}."
     if len(report.cut) > len(hubs):
-        say(f"Taken in part: the triples of {counted(len(report.cut) - len(hubs), 'entity', 'entities')}.")
+        yield f"Taken in part: the triples of {counted(len(report.cut) - len(hubs), 'entity', 'entities')}."
     if report.cut:
-        say(f"Left out around these: {report.triples_left_out.of('triple')}.")
+        yield f"Left out around these: {report.triples_left_out.of('triple')}."

@@ -16,8 +16,9 @@ from pydantic import BaseModel, Field
 from kg_adapters.errors import InvalidRequest, KGError
 from kg_boundary.regular_files import open_regular, parsed
 from kg_boundary.shown import in_quotes
-from kg_server.commands.invocation import COMPLETING, GraphOption, Invocation, invocation
-from kg_server.commands.output import say
+from kg_server.commands.invocation import COMPLETING, Invocation, invocation
+from kg_server.commands.options import GraphOption, JsonOption
+from kg_server.commands.output import show
 from kg_server.settings import APP, Settings
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ _MOST_READ: Final = 10_000_000
 
 _LONGEST_PATH: Final = 1_000
 
+_LIST: Final = re.compile(r"\s*\[\s*[\[\"]")
+
 READ_AS_JSON: Final = frozenset({"integer", "number", "boolean", "array", "object"})
 
 
@@ -78,14 +81,21 @@ class Argument(BaseModel):
         about = (default, *(f"{word} {bound:g}" for word, bound in bounds if bound is not None), self.description)
         return name, "|".join(self.enum) or " or ".join(self.types) or "any", "; ".join(filter(None, about))
 
-    def read(self, text: str) -> object:
-        """Return the value that a text stands for; a text that does not fit stays one, which the tool refuses."""
+    def read(self, name: str, text: str) -> object:
+        """Return the value that a text stands for; a text that does not fit stays one, which the tool refuses.
+
+        Raises:
+            InvalidRequest: It begins like a list in JSON, and is none.
+        """
         lists = text.lstrip().startswith("[")
         if ("string" in self.types and not ("array" in self.types and lists)) or READ_AS_JSON.isdisjoint(self.types):
             return text
         try:
             value: object = parsed(json.loads, text)
-        except ValueError:
+        except ValueError as error:
+            # A name may begin with a bracket, but hardly with a bracket and a quotation mark.
+            if "array" in self.types and _LIST.match(text):
+                raise InvalidRequest(f"The value of {in_quotes(name)} is not valid JSON: {error}.") from error
             # A list of one is what people write without brackets.
             return [text] if "array" in self.types and not lists else text
         return value
@@ -121,7 +131,7 @@ def parse_arguments(written: Mapping[str, str], schema: Mapping[str, object]) ->
     """Parse the values by the tool's input schema; values that do not fit stay texts, which the tool refuses.
 
     Raises:
-        InvalidRequest: The main argument is given twice, or the tool has none.
+        InvalidRequest: The main argument is given twice, the tool has none, or a list is not valid JSON.
     """
     known = Arguments.model_validate(schema)
     named = dict(written)
@@ -134,7 +144,7 @@ def parse_arguments(written: Mapping[str, str], schema: Mapping[str, object]) ->
                 else "This tool has no main argument; write key=value."
             )
         named[main] = named.pop(MAIN)
-    return {key: known.properties.get(key, Argument()).read(value) for key, value in named.items()}
+    return {key: known.properties.get(key, Argument()).read(key, value) for key, value in named.items()}
 
 
 def _read_text(source: str) -> str:
@@ -263,19 +273,20 @@ async def entities_like(graph: "KGAdapter", start: str) -> list[tuple[str, str]]
 def tools(
     context: typer.Context,
     name: Annotated[
-        str | None, typer.Argument(help="One tool, to see all of it.", autocompletion=complete_tool)
+        str | None, typer.Argument(metavar="TOOL", help="The tool to describe in full.", autocompletion=complete_tool)
     ] = None,
     graph: GraphOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """List the tools of a graph, or one with its arguments and examples."""
+    """List the tools of a graph, or describe one tool with its arguments and examples."""
     import anyio
 
     known = anyio.run(_tools, invocation(context).load(graph=graph).settings)
     if name is None:
-        say(listing(known))
-        say(f"\nArguments and examples: {APP} tools NAME")
+        show(known, (listing(known), f"\nArguments and examples: {APP} tools TOOL"), as_json=as_json)
     else:
-        say(page(find_tool(known, name), graph))
+        tool = find_tool(known, name)
+        show(tool, (page(tool, graph),), as_json=as_json)
 
 
 async def _tools(settings: Settings) -> "list[Tool]":

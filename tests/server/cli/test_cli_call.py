@@ -22,6 +22,7 @@ SCHEMA: dict[str, object] = {
         "avoid_hubs": {"type": "boolean"},
         "timeout_s": {"type": "number"},
         "triples": {"type": "array", "items": {"type": "string"}},
+        "text": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
     }
 }
 
@@ -53,9 +54,11 @@ def test_what_cannot_be_read_stays_text_for_the_tool_to_refuse() -> None:
     assert parse_arguments({"limit": "many", "unknown": "1"}, SCHEMA) == {"limit": "many", "unknown": "1"}
 
 
-def test_one_value_makes_a_list_of_one_and_half_a_list_is_refused_by_the_tool() -> None:
-    assert parse_arguments({"triples": "Q1490"}, SCHEMA) == {"triples": ["Q1490"]}
-    assert parse_arguments({"triples": '["Q1490"'}, SCHEMA) == {"triples": '["Q1490"'}
+def test_one_value_makes_a_list_of_one_and_half_a_list_is_refused() -> None:
+    assert parse_arguments({"triples": "Q1490", "text": "[sic]"}, SCHEMA) == {"triples": ["Q1490"], "text": "[sic]"}
+    for name in ("triples", "text"):
+        with pytest.raises(InvalidRequest, match=f"The value of '{name}' is not valid JSON"):
+            parse_arguments({name: '["Q1490",'}, SCHEMA)
 
 
 def test_arguments_are_split_at_the_first_equals_sign() -> None:
@@ -77,6 +80,11 @@ def test_a_call_prints_the_text_that_a_model_would_read(cli: CommandLine, tmp_pa
 def test_a_call_prints_the_structured_answer_as_json(cli: CommandLine, tmp_path: Path) -> None:
     run = cli.run("call", "GetNeighbor", "entity=Q17", "limit=1", "--json", "--graph", str(write_graph(tmp_path)))
     assert json.loads(run.out)["triples"] == [["Q17", "P36", "Q1490"]]
+
+
+def test_tools_are_listed_as_json_with_their_schemas(cli: CommandLine) -> None:
+    tool = json.loads(cli.run("tools", "Degree", "--json").out)
+    assert (tool["name"], tool["inputSchema"]["required"]) == ("Degree", ["entity"])
 
 
 def test_a_refused_call_ends_with_1_and_the_reason_on_standard_error(cli: CommandLine, tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import json
 from importlib.metadata import version
 from pathlib import Path
 
@@ -62,6 +63,12 @@ def test_unfinished_vectors_are_told_by_a_deep_look(cli: CommandLine, tmp_path: 
     (store / "vectors" / "model").mkdir(parents=True)
     (store / "vectors" / "model" / "labels.npy").write_bytes(b"half")
     assert "vectors/model in store" in graded(cli.run("doctor", str(store), "--deep").out)["warn"][0]
+
+
+def test_the_report_is_available_as_json(cli: CommandLine, tmp_path: Path) -> None:
+    report = json.loads(cli.run("doctor", str(write_graph(tmp_path)), "--json").out)
+    assert report["worst"] == "ok"
+    assert {"grade": "ok", "text": "Graph japan opens", "detail": False} in report["findings"]
 
 
 def test_every_setting_says_where_it_comes_from(cli: CommandLine, tmp_path: Path) -> None:

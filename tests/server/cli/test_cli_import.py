@@ -1,5 +1,6 @@
 """`kg-sextant import`, with --update, --watch and --embed."""
 
+import json
 import os
 import shlex
 import signal
@@ -80,9 +81,12 @@ def test_a_syntax_error_ends_with_1_and_its_place(cli: CommandLine, tmp_path: Pa
 def test_errors_that_are_skipped_are_counted(cli: CommandLine, tmp_path: Path) -> None:
     broken = tmp_path / "broken.nt"
     broken.write_text("<http://a> <http://b> <http://c> .\n<http://a> <http://b> .\n", encoding="utf-8")
-    run = cli.run("import", str(broken), "--to", str(tmp_path / "store"), "--skip-errors")
+    words = ("import", str(broken), "--to", str(tmp_path / "store"), "--skip-errors")
+    report = json.loads(cli.run(*words, "--json").out)
+    assert (report["counts"]["triples"], report["skipped"], len(report["problems"])) == (1, 1, 1)
+    run = cli.run(*words)
     assert run.code == 0
-    assert "Left out: 1. The first of them:" in run.out
+    assert "Skipped: 1 unreadable statement. The first reasons:" in run.out
 
 
 def test_only_the_named_graphs_that_were_asked_for_are_imported(cli: CommandLine, tmp_path: Path) -> None:
@@ -225,7 +229,8 @@ def test_a_watched_folder_is_imported_as_it_changes_until_an_interrupt(tmp_path:
     graph = write_graph(folder)
     words = [*COMMAND, "import", str(folder), "--to", str(store), "--no-sparql", "--watch"]
     home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
-    with subprocess.Popen(words, env={**os.environ, **home}, stdout=subprocess.PIPE, text=True) as process:
+    pipe, both = subprocess.PIPE, subprocess.STDOUT
+    with subprocess.Popen(words, env={**os.environ, **home}, stdout=pipe, stderr=both, text=True) as process:
         try:
             assert process.stdout is not None
             while not process.stdout.readline().startswith("Watching "):

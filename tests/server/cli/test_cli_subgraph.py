@@ -1,5 +1,6 @@
 """`subgraph`: from a file of entities to a store, what it says, and how it ends."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -29,7 +30,8 @@ def ids(folder: Path, *lines: str) -> str:
 
 def test_it_says_what_was_extracted_and_how_to_serve_it(cli: CommandLine, tmp_path: Path) -> None:
     graph, store = str(write_graph(tmp_path)), str(tmp_path / "my store")
-    run = cli.run("subgraph", "--graph", graph, "--entities", ids(tmp_path, "Q1490"), "--hops", "1", "--out", store)
+    words = ("subgraph", "--graph", graph, "--entities", ids(tmp_path, "Q1490"), "--hops", "1", "--out", store)
+    run = cli.run(*words)
     assert (run.code, run.out.splitlines()) == (
         0,
         [
@@ -48,6 +50,8 @@ def test_it_says_what_was_extracted_and_how_to_serve_it(cli: CommandLine, tmp_pa
         "Building the text search",
         "Saving",
     ]
+    report = json.loads(cli.run(*words, "--json").out)
+    assert (report["counts"]["triples"], report["seeds"], report["skipped"]) == (2, 1, 0)
     answer = cli.run("call", "GetNeighbor", "entity=Q1490", "--graph", store)
     assert answer.out.splitlines()[1] == "country (P17) | Japan (Q17)"
 

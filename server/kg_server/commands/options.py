@@ -1,0 +1,75 @@
+"""The table of options that set a setting, with its description as their help, and of those that commands share."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Final, TypeAlias
+
+import typer
+from typer.models import ArgumentInfo, OptionInfo
+
+from kg_server.settings import FIELDS
+
+OPTIONS: Final[Mapping[str, str]] = {
+    "model": "llm.model",
+    "base_url": "llm.base_url",
+    "judge": "llm.judge",
+    "reflector": "llm.reflector",
+    "label": "relations.labels",
+    "alias": "relations.aliases",
+    "description": "relations.descriptions",
+    "type": "relations.types",
+    "label_key": "relations.label_keys",
+    "prefix": "prefixes",
+}
+"""The setting that an option sets, where its name differs from that of the option."""
+
+
+def flag_of(setting: str) -> str:
+    """Return the flag that sets a setting."""
+    option = next((option for option, name in OPTIONS.items() if name == setting), setting)
+    return f"--{option.replace('_', '-')}"
+
+
+def _option(setting: str, metavar: str | None = None, *, repeatable: bool = False) -> OptionInfo:
+    text = f"{FIELDS[setting].description}{' May be repeated.' if repeatable else ''}"
+    option: OptionInfo = typer.Option(flag_of(setting), metavar=metavar, help=text)
+    return option
+
+
+def _argument(setting: str) -> ArgumentInfo:
+    argument: ArgumentInfo = typer.Argument(metavar=setting.upper(), help=FIELDS[setting].description)
+    return argument
+
+
+GraphArgument: TypeAlias = Annotated[str | None, _argument("graph")]
+GraphOption: TypeAlias = Annotated[str | None, _option("graph", "GRAPH")]
+LanguagesOption: TypeAlias = Annotated[str | None, _option("languages", "TAG,TAG")]
+MaxTokensOption: TypeAlias = Annotated[int | None, _option("max_tokens", "N")]
+TimeoutOption: TypeAlias = Annotated[float | None, _option("timeout_s", "SECONDS")]
+CacheFolderOption: TypeAlias = Annotated[Path | None, _option("cache_folder", "FOLDER")]
+LogLevelOption: TypeAlias = Annotated[str | None, _option("log_level", "LEVEL")]
+ModelOption: TypeAlias = Annotated[str | None, _option("llm.model", "MODEL")]
+BaseUrlOption: TypeAlias = Annotated[str | None, _option("llm.base_url", "URL")]
+JudgeOption: TypeAlias = Annotated[str | None, _option("llm.judge", "MODEL")]
+ReflectorOption: TypeAlias = Annotated[str | None, _option("llm.reflector", "MODEL")]
+LabelOption: TypeAlias = Annotated[list[str] | None, _option("relations.labels", "RELATION", repeatable=True)]
+AliasOption: TypeAlias = Annotated[list[str] | None, _option("relations.aliases", "RELATION", repeatable=True)]
+DescriptionOption: TypeAlias = Annotated[
+    list[str] | None, _option("relations.descriptions", "RELATION", repeatable=True)
+]
+TypeOption: TypeAlias = Annotated[list[str] | None, _option("relations.types", "RELATION", repeatable=True)]
+LabelKeyOption: TypeAlias = Annotated[
+    list[str] | None, _option("relations.label_keys", "TYPE=FEATURE", repeatable=True)
+]
+PrefixOption: TypeAlias = Annotated[list[str] | None, _option("prefixes", "PREFIX=IRI", repeatable=True)]
+
+ParametersOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method, such as hops=2. May be repeated."),
+]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
+MetricOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="The metric: tog-em, hits@1, f1, set, exact, rouge-l or judge; default: the benchmark's own."),
+]
+AtOnceOption: TypeAlias = Annotated[int, typer.Option(min=1, metavar="N", help="How many questions run in parallel.")]
