@@ -3,8 +3,7 @@
 import json
 import logging
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
@@ -50,82 +49,6 @@ if TYPE_CHECKING:
     from kg_server.schema_view import SchemaCache
 
 
-class Rewriting(ABC):
-    """Middleware that rewrites answers and the texts of errors."""
-
-    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Pass a message on, and rewrite its answer.
-
-        Raises:
-            MCPError: The error that the message is answered with.
-        """
-        try:
-            result = await call_next(ctx)
-        except MCPError as error:
-            message = self.text(error.error.message)
-            raise MCPError(code=error.error.code, message=message, data=error.error.data) from error
-        return result if result is None else self.answer(result)
-
-    @abstractmethod
-    def text(self, text: str) -> str:
-        """Return a text of an error as it is shown."""
-
-    @abstractmethod
-    def answer(self, result: BaseModel | dict[str, Any]) -> HandlerResult:
-        """Return an answer as it is shown."""
-
-
-def is_refusal(result: BaseModel | dict[str, Any]) -> bool:
-    """Return whether a tool's answer is an error."""
-    if isinstance(result, BaseModel):
-        return bool(getattr(result, "is_error", False))
-    return bool(result.get("isError"))
-
-
-def as_json(result: BaseModel | dict[str, Any]) -> dict[str, Any]:
-    """Return an answer as it is sent."""
-    return result.model_dump(by_alias=True, mode="json", exclude_none=True) if isinstance(result, BaseModel) else result
-
-
-_ANSWER: TypeAdapter[dict[str, object]] = TypeAdapter(dict[str, object])
-
-
-class WithholdingSecrets(Rewriting):
-    """Removes secrets from every answer, and from errors also secrets that are words.
-
-    Args:
-        redactor: Removes them.
-    """
-
-    def __init__(self, redactor: Redactor) -> None:
-        self._redactor = redactor
-
-    def answer(self, result: BaseModel | dict[str, Any]) -> HandlerResult:
-        """Return an answer without secrets."""
-        written = json.dumps(as_json(result), ensure_ascii=False).encode(errors="replace")
-        without = _ANSWER.validate_json(self._redactor.data(written))
-        if is_refusal(result):
-            without["content"] = _in_texts(without.get("content"), self._redactor.text)
-        return without
-
-    def text(self, text: str) -> str:
-        """Return a text of an error without secrets."""
-        return self._redactor.text(text)
-
-
-def _in_texts(value: object, shown: Callable[[str], str]) -> object:
-    """Return JSON with every text in it changed."""
-    match value:
-        case str():
-            return shown(value)
-        case list():
-            return [_in_texts(each, shown) for each in TypeAdapter(list[object]).validate_python(value)]
-        case dict():
-            return {name: _in_texts(each, shown) for name, each in _ANSWER.validate_python(value).items()}
-        case _:
-            return value
-
-
 class Waiting:
     """Middleware that lets calls wait until the graph is open, while handshakes and lists are answered at once.
 
@@ -158,8 +81,6 @@ class Waiting:
 
 logger = logging.getLogger(__name__)
 
-_BLOCKS: Final = TypeAdapter(list[dict[str, object]])
-
 _PART: Final = r"[^\s/\\'\"`,;:()<>|*?]+"
 
 
@@ -187,28 +108,58 @@ class FileNames:
         return self._path.sub(r"\1", text)
 
 
-class NamingFiles(Rewriting):
-    """Removes the folders of files from errors; the log keeps the whole text.
+_ANSWER: Final = TypeAdapter(dict[str, object])
+
+_BLOCKS: Final = TypeAdapter(list[dict[str, object]])
+
+
+class Withholding:
+    """Middleware that removes secrets from answers, and from errors also short secrets and the folders of files.
 
     Args:
-        names: Shortens them.
+        redactor: Removes secrets.
+        files: Shortens the paths of files; the log keeps the whole text.
     """
 
-    def __init__(self, names: FileNames) -> None:
-        self._names = names
+    def __init__(self, redactor: Redactor, files: FileNames) -> None:
+        self._redactor = redactor
+        self._files = files
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Pass a message on, and rewrite its answer.
+
+        Raises:
+            MCPError: The error that the message is answered with.
+        """
+        try:
+            result = await call_next(ctx)
+        except MCPError as error:
+            message = self.text(error.error.message)
+            raise MCPError(code=error.error.code, message=message, data=error.error.data) from error
+        return result if result is None else self.answer(result)
 
     def answer(self, result: BaseModel | dict[str, Any]) -> HandlerResult:
-        """Return an error without the folders of files, and any other answer unchanged."""
-        if not is_refusal(result):
+        """Return an answer as it is shown."""
+        if isinstance(result, BaseModel):
+            refused = bool(getattr(result, "is_error", False))
+        else:
+            refused = bool(result.get("isError"))
+        if not refused and not self._redactor.secrets:
             return result
-        refusal = as_json(result)
-        return {**refusal, "content": [self._block(each) for each in _BLOCKS.validate_python(refusal["content"])]}
+        if isinstance(result, BaseModel):
+            result = result.model_dump(by_alias=True, mode="json", exclude_none=True)
+        written = json.dumps(result, ensure_ascii=False).encode(errors="replace")
+        shown = _ANSWER.validate_json(self._redactor.data(written))
+        if refused:
+            shown["content"] = [self._block(each) for each in _BLOCKS.validate_python(shown["content"])]
+        return shown
 
     def text(self, text: str) -> str:
-        """Return a text without the folders of files."""
-        shown = self._names.shown(text)
-        if shown != text:
-            logger.warning("Shown to a client without its folders: %s", text)
+        """Return a text of an error as it is shown."""
+        without = self._redactor.text(text)
+        shown = self._files.shown(without)
+        if shown != without:
+            logger.warning("Shown to a client without its folders: %s", without)
         return shown
 
     def _block(self, block: dict[str, object]) -> dict[str, object]:
@@ -458,9 +409,8 @@ def build_server(graph: KGAdapter, settings: Settings, profile: GraphProfile | N
         timeout_s=settings.timeout_s,
         graph=graph,
     )
-    if settings.redactor.secrets:
-        server.middleware.append(WithholdingSecrets(settings.redactor))
-    server.middleware.append(NamingFiles(FileNames((settings.data_folder, settings.cache_folder))))
+    files = FileNames((settings.data_folder, settings.cache_folder))
+    server.middleware.append(Withholding(settings.redactor, files))
     meaning = Meaning(graph, settings)
     server.call_at_end(meaning.aclose)
     schemas: SchemaCache = AnswerCache(MOST_SCHEMAS, SCHEMA_KEPT_S)

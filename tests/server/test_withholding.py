@@ -22,7 +22,7 @@ from kg_adapters.local.reloading import PendingAdapter
 from kg_adapters.models import Candidate, GraphSchema
 from kg_adapters.terms import Node
 from kg_boundary.secrets import Redactor
-from kg_server.app import FileNames, NamingFiles, WithholdingSecrets, build_server
+from kg_server.app import FileNames, Withholding, build_server
 from kg_server.settings import LlmSettings, Settings
 
 SECRET = "correct-horse-battery"
@@ -65,7 +65,7 @@ async def test_answers_and_refusals_hold_no_secret_and_their_addresses_stay(
 
 async def test_an_error_of_the_protocol_holds_no_secret() -> None:
     server = MCPServer[None]("telling")
-    server.middleware.append(WithholdingSecrets(Redactor(frozenset({SECRET}))))
+    server.middleware.append(Withholding(Redactor(frozenset({SECRET})), FileNames(())))
 
     @server.prompt()
     def tell() -> str:  # pyright: ignore[reportUnusedFunction] - the server calls it
@@ -88,7 +88,7 @@ async def test_an_error_of_the_protocol_holds_no_secret() -> None:
 
 
 def test_an_answer_is_looked_at_as_it_is_sent_whether_it_is_written_yet_or_not() -> None:
-    look = WithholdingSecrets(Redactor(frozenset({SECRET, "hunter"})))
+    look = Withholding(Redactor(frozenset({SECRET, "hunter"})), FileNames(()))
     refusal = CallToolResult(content=[TextContent(type="text", text=f"pin hunter, {SECRET}")], is_error=True)
     answer = ReadResourceResult(contents=[TextResourceContents(uri="told://it", text=f"a hunter, {SECRET}")])
     refused, read = look.answer(refusal), look.answer(answer)
@@ -151,7 +151,7 @@ def test_a_known_folder_within_a_known_folder_is_no_part_of_a_name() -> None:
 def test_of_a_refusal_only_texts_are_changed() -> None:
     image = {"type": "image", "data": "/usr/a/b", "mimeType": "image/png"}
     refusal = {"isError": True, "content": [{"type": "text", "text": "No /tmp/a/b.ttl."}, image]}
-    shown = NamingFiles(FileNames(())).answer(refusal)
+    shown = Withholding(Redactor(), FileNames(())).answer(refusal)
     assert shown == {"isError": True, "content": [{"type": "text", "text": "No b.ttl."}, image]}
 
 
