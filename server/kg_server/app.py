@@ -45,6 +45,7 @@ from kg_server.settings import Settings
 from kg_server.tools import Tools
 
 if TYPE_CHECKING:
+    from kg_prompts.methods import GraphCounselorMethod, OdaMethod
     from kg_server.memory.experience import ExperienceStore
     from kg_server.schema_view import SchemaCache
 
@@ -199,32 +200,25 @@ class MethodPrompts:
     async def oda(self, question: Question, entities: Entities = "") -> str:
         """Answer a question in rounds: observe what bears on it, take one action, keep the triples that help."""
         await load("jinja2", "kg_prompts", "kg_prompts.methods")
-        from kg_prompts import render
         from kg_prompts.methods import OdaMethod
 
-        asked = _checked(question)
-        method = OdaMethod(
-            question=asked,
-            entities=_listed(entities),
-            graph=self._graph.name,
-            solved=await self._examples(asked),
-        )
-        return render(method)
+        return await self._rendered(OdaMethod, question, entities)
 
     async def graph_counselor(self, question: Question, entities: Entities = "") -> str:
         """Answer a question in steps of plan, thought and one compound call, then judge the answer and improve it."""
         await load("jinja2", "kg_prompts", "kg_prompts.methods")
-        from kg_prompts import render
         from kg_prompts.methods import GraphCounselorMethod
 
-        asked = _checked(question)
-        method = GraphCounselorMethod(
-            question=asked,
-            entities=_listed(entities),
-            graph=self._graph.name,
-            solved=await self._examples(asked),
-        )
-        return render(method)
+        return await self._rendered(GraphCounselorMethod, question, entities)
+
+    async def _rendered(
+        self, method: "type[OdaMethod | GraphCounselorMethod]", question: Question, entities: Entities
+    ) -> str:
+        from kg_prompts import render
+
+        asked, listed = _checked(question), _listed(entities)
+        solved = await self._examples(asked)
+        return render(method(question=asked, entities=listed, graph=self._graph.name, solved=solved))
 
     async def _examples(self, question: str) -> str:
         """Return solved questions like one, as a text.

@@ -21,7 +21,7 @@ from kg_adapters.profile import (
 )
 from kg_adapters.terms import XSD, Iri, Literal, Node
 from kg_adapters.values import order_of, unit_of
-from kg_boundary.shown import in_quotes, set_apart, shown_within
+from kg_boundary.shown import in_quotes, listed, set_apart, shown_within
 from kg_server.answers.coverage import plural
 from kg_server.answers.values import plain_value
 from kg_server.names import MAX_LABEL, Names, shown_label
@@ -328,7 +328,7 @@ class Definition:
         yield from self._shared_lines()
         if self.outside:
             facts = [f"{self._relation(each.relation)} {each.instances:,}" for each in self.outside]
-            yield f"of no class | {self._listed(facts)}"
+            yield f"of no class | {listed(facts, '; ', self.most)}"
 
     def _class(self, known: ClassProfile, mark: str) -> str:
         """Return the line of a class: its size, and the facts that only its instances have."""
@@ -336,22 +336,17 @@ class Definition:
         above = f" < {', '.join(set_apart(label_of(each), MARKS) for each in wider)}" if wider else ""
         size = f"{Count(known.instances, exact=not known.at_least)}"
         looked = "" if known.looked_at is None else f", {known.looked_at:,} looked at"
-        facts = self._listed([self._fact(each, known) for each in self.own.get(known.iri, ())])
+        facts = listed((self._fact(each, known) for each in self.own.get(known.iri, ())), "; ", self.most)
         owner = "" if known.iri is None else self._named(known.iri, self.names.entity_id(known.iri))
         return f"{owner}{above}{mark}{size}{looked}{': ' if facts else ''}{facts}"
 
     def _shared_lines(self) -> Iterator[str]:
         """Yield a line for every fact that instances of several classes have."""
         for relation, having in self.shared.items():
-            classes = self._listed(
-                [f"{set_apart(label_of(known), MARKS)}{_share(each, known)}" for known, each in having], ", "
-            )
+            owners = (f"{set_apart(label_of(known), MARKS)}{_share(each, known)}" for known, each in having)
+            classes = listed(owners, ", ", self.most)
             leads_to = end_of(_merged(each for _, each in having), self.names, SHOWN_TARGETS, short=True)
             yield f"{self._relation(relation)}{leads_to} | {classes}"
-
-    def _listed(self, facts: Sequence[str], mark: str = "; ") -> str:
-        more = f"{mark}and {len(facts) - self.most} more" if len(facts) > self.most else ""
-        return mark.join(facts[: self.most]) + more
 
     def _fact(self, each: PropertyProfile, known: ClassProfile) -> str:
         leads_to = end_of(each, self.names, SHOWN_TARGETS if _leads_apart(each) else 1, short=True)

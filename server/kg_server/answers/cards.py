@@ -11,7 +11,7 @@ from kg_adapters.profile import kind_of
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, Triple
-from kg_boundary.shown import set_apart, shown_within
+from kg_boundary.shown import listed, set_apart, shown_within
 from kg_server.answers.coverage import both_ways
 from kg_server.answers.intermediates import with_intermediates
 from kg_server.answers.results import AnswerRows, Line, Over, fitting, token_count
@@ -278,9 +278,7 @@ def _others(left: _Sizes, names: Names) -> str:
         f"{'-' if direction == 'in' else ''}{names.alone(relation, ';', 'relation')} {_shown(size)}"
         for (direction, relation), size in left.items()
     ]
-    fits = max(1, fitting(parts, OTHERS_TOKENS))
-    more = f"; and {len(parts) - fits} more" if fits < len(parts) else ""
-    return f"also | {'; '.join(parts[:fits])}{more}"
+    return f"also | {listed(parts, '; ', max(1, fitting(parts, OTHERS_TOKENS)))}"
 
 
 def _shown(size: Count) -> str:

@@ -9,6 +9,7 @@ from kg_adapters.models import NO_FEATURES, Count, Degree, Direction, NeighborPa
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.terms import Attribute, Iri, Node, Triple
+from kg_boundary.shown import listed
 from kg_server.answers.coverage import OPPOSITE, BothWays, absence, both_ways, thinness, without_twins
 from kg_server.answers.intermediates import CLOSED, with_intermediates
 from kg_server.answers.results import (
@@ -290,10 +291,9 @@ def _others(query: NeighborQuery, incoming: Sequence[RelationCount] | None, name
         return ""
     if not incoming:
         return '; direction="in" shows what leads to it' if incoming is None else "; nothing leads to it"
-    ordered = _most_frequent(incoming)
-    parts = [f"{names.alone(each.relation, ',', 'relation')} {each.count}" for each in ordered[:MOST_INCOMING]]
-    more = f" and {len(ordered) - MOST_INCOMING} more relations" if len(ordered) > MOST_INCOMING else ""
-    return f'; direction="in" shows {sum(each.count.value for each in ordered):,} more: {", ".join(parts)}{more}'
+    parts = (f"{names.alone(each.relation, ',', 'relation')} {each.count}" for each in _most_frequent(incoming))
+    total = sum(each.count.value for each in incoming)
+    return f'; direction="in" shows {total:,} more: {listed(parts, ", ", MOST_INCOMING)}'
 
 
 def _elsewhere(both: BothWays, names: Names) -> str:

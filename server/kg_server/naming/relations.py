@@ -17,7 +17,7 @@ from kg_adapters.name_index import RelationIndex, RelationName, own_name
 from kg_adapters.protocol import KGAdapter, known_profile
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import Iri, Node
-from kg_boundary.shown import in_quotes
+from kg_boundary.shown import in_quotes, listed
 from kg_server.answers.results import Verdict
 from kg_server.names import MAX_LABEL, Names, names_of
 from kg_server.naming.misspelling import slips_between, words_of
@@ -262,6 +262,5 @@ def _with_inverse(relation: Iri, inverse: Iri | None, names: Names) -> str:
 
 def _listed(relations: Sequence[Iri], names: Names, *, by_label: bool = False) -> str:
     """Return relations with their ids, or by label alone, which serves as an id where no two of them bear it."""
-    more = f" and {len(relations) - _LISTED} more" if len(relations) > _LISTED else ""
-    told = [names.alone(each, ",", "relation") if by_label else names.relation(each, ",") for each in relations]
-    return f"{', '.join(told[:_LISTED])}{more}"
+    shown = (names.alone(each, ",", "relation") if by_label else names.relation(each, ",") for each in relations)
+    return listed(shown, ", ", _LISTED)

@@ -12,6 +12,7 @@ from kg_adapters.models import Count, Description
 from kg_adapters.profile import unknown_profile
 from kg_adapters.protocol import KGAdapter, known_profile
 from kg_adapters.terms import BlankNode, Fact, Literal, Node, Term
+from kg_boundary.shown import listed
 from kg_server.answers.coverage import InverseOf, no_inverse, one_way
 from kg_server.answers.intermediates import CLOSED, said_of_held
 from kg_server.answers.results import Answer, AnswerRows, Line, ObserveResult, Over, Status, fitted, token_count
@@ -187,7 +188,7 @@ class _Report:
         return "truncated" if shown < len(self.groups) else "ok"
 
     def _extent(self, shown: int) -> str:
-        named = _listed(self.seeds, SHOWN_SEEDS, self.names)
+        named = self._listed(self.seeds, SHOWN_SEEDS)
         if not self.seen.found and not self.seen.stopped:
             return f"{named}: known, but nothing is stated about it."
         return (
@@ -206,13 +207,10 @@ class _Report:
             yield CLOSED
         # For what lies further away, the lines have `200+`.
         if sampled := [seed for seed in self.seeds if seed in self.seen.sampled]:
-            hubs = _listed(sampled, SHOWN_HUBS, self.names)
-            yield f"Only sampled, relation by relation: {hubs}; GetNeighbor lists all."
+            yield f"Only sampled, relation by relation: {self._listed(sampled, SHOWN_HUBS)}; GetNeighbor lists all."
 
-
-def _listed(nodes: Sequence[Node], most: int, names: Names) -> str:
-    others = f" and {len(nodes) - most} others" if len(nodes) > most else ""
-    return f"{', '.join(names.entity(node, ',') for node in nodes[:most])}{others}"
+    def _listed(self, nodes: Sequence[Node], most: int) -> str:
+        return listed((self.names.entity(node, ",") for node in nodes), ", ", most)
 
 
 def _row(group: RelationGroup, names: Names) -> Line:
