@@ -16,6 +16,7 @@ from rapidfuzz.distance import OSA
 
 from fault_endpoint import JSON_RESULTS, Asked, FaultEndpoint, Wire, answering, serving
 from kg_adapters.prefixes import WIKIDATA
+from kg_adapters.terms import Iri
 from kg_adapters.wikidata.options import WikidataOptions
 
 CONTACT = "someone@example.org"
@@ -29,6 +30,16 @@ PREFIXES = "".join(f"PREFIX {prefix}: <{name}>\n" for prefix, name in WIKIDATA.n
 _NAMES = ("http://www.w3.org/2000/01/rdf-schema#label", "http://www.w3.org/2004/02/skos/core#altLabel")
 _WORD = re.compile(r"\w+")
 _PROPERTY_LABEL = re.compile(r"<http://www\.wikidata\.org/prop/direct/(P\d+)> <(http://www\.w3\.org/[^>]*)> ")
+
+
+def wd(name: str) -> Iri:
+    """Return an item or property."""
+    return Iri(f"http://www.wikidata.org/entity/{name}")
+
+
+def wdt(name: str) -> Iri:
+    """Return a relation."""
+    return Iri(f"http://www.wikidata.org/prop/direct/{name}")
 
 
 def graph(turtle: str) -> pyoxigraph.Store:

@@ -27,18 +27,17 @@ from kg_adapters.models import (
     NeighborPage,
 )
 from kg_adapters.prefixes import WIKIDATA, Prefixes
-from kg_adapters.protocol import SupportsPaths, SupportsSparql
+from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSparql
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.rdflib_terms import from_rdflib
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import RDF_LANG_STRING, BlankNode, Iri, Literal, Term
-from kg_adapters.testing import EXAMPLE, TOWNS, edges, feature_page, iri, ntriples
+from kg_adapters.testing import EXAMPLE, TOWNS, KGAdapterContract, ValuesContract, edges, feature_page, iri, ntriples
 
 Pattern: TypeAlias = tuple[RdflibNode | None, RdflibNode | None, RdflibNode | None]
 Found: TypeAlias = Generator[
     tuple[tuple[RdflibNode, RdflibNode, RdflibNode], Generator[rdflib.Graph | None, None, None]], None, None
 ]
-
 PATTERNS = " . ".join(f"?a{number} ?b{number} ?c{number}" for number in range(40))
 BOMB = f"SELECT (COUNT(*) AS ?n) {{ {PATTERNS} }}"
 EX = rdflib.Namespace(EXAMPLE)
@@ -240,3 +239,8 @@ async def test_the_real_sample_answers_as_known(sample_source: Path, tmp_path: P
 def _lines(source: Path) -> list[str]:
     with gzip.open(source, "rt", encoding="utf-8") as file:
         return list(file)
+
+
+class TestRdflibGraph(ValuesContract, KGAdapterContract):
+    async def open_graph(self, triples: str) -> KGAdapter:
+        return RdflibAdapter(rdflib.Graph().parse(data=triples, format="nt"))

@@ -1,5 +1,7 @@
 """Queries are built from terms alone, hold whatever text there is, and are plain SPARQL 1.1."""
 
+import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pyoxigraph
@@ -15,9 +17,10 @@ from kg_adapters.sparql.queries import Queries, writing
 from kg_adapters.sparql.queries.descriptions import TextChoice
 from kg_adapters.sparql.queries.edges import Fill, GroupKey, GroupSpan, Scope
 from kg_adapters.sparql.queries.names import cleaned
+from kg_adapters.sparql_guard import read_query
 from kg_adapters.terms import RDF_LANG_STRING, BlankNode, Iri, Literal
 from kg_adapters.testing import iri
-from query_shapes import HOSTILE
+from query_shapes import HOSTILE, SHAPES, builders, every_query, shortest_queries
 
 PLAIN = DIALECTS["standard"]
 VIRTUOSO = DIALECTS["virtuoso"]
@@ -156,3 +159,65 @@ def test_names_are_cleaned_and_odd_ones_are_not_looked_for() -> None:
 def test_each_full_text_index_is_asked_in_its_own_way(index: TextSearch, dialect: DialectName, expected: str) -> None:
     names = Queries.of(DIALECTS[dialect], Vocabulary()).names
     assert expected in (names.indexed('Mercury "II"', None, index, 7) or "")
+
+
+MAGIC: Mapping[DialectName, set[str]] = {
+    "standard": set(),
+    "virtuoso": {"bif:contains"},
+    "blazegraph": {
+        "http://www.bigdata.com/rdf/search#search",
+        "http://www.bigdata.com/rdf/search#matchAllTerms",
+        "http://www.bigdata.com/rdf/search#maxRecords",
+    },
+    "qlever": {
+        "http://qlever.cs.uni-freiburg.de/builtin-functions/contains-word",
+        "http://qlever.cs.uni-freiburg.de/builtin-functions/contains-entity",
+    },
+    "graphdb": {
+        "http://www.ontotext.com/connectors/lucene#query",
+        "http://www.ontotext.com/connectors/lucene#entities",
+        "http://www.ontotext.com/connectors/lucene/instance#labels",
+    },
+    "fuseki": {"http://jena.apache.org/text#query"},
+}
+"""What each engine's full-text index is asked by: triple patterns to any parser of SPARQL 1.1, more to the engine."""
+VOCABULARY = Vocabulary()
+PLAIN_IRIS = (
+    "http://example.org/",
+    "http://schema.org/",
+    "https://schema.org/",
+    "http://purl.org/dc/",
+    "http://www.w3.org/",
+    "http://www.wikidata.org/",
+    "http://wikiba.se/",
+    "http://rdf.freebase.com/",
+    "http://www.geonames.org/ontology#",
+    "http://xmlns.com/foaf/",
+    "urn:kg-sextant:",
+)
+_IRI = re.compile(r"<([a-z]+:[^<>\"{}|^`\\\s]+)>")
+_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+def queries_of(name: DialectName) -> dict[str, None]:
+    return every_query(Queries.of(DIALECTS[name], VOCABULARY))
+
+
+def test_no_function_that_builds_queries_is_left_out() -> None:
+    assert set(SHAPES) == builders()
+
+
+def test_oxigraph_reads_every_query_and_rdflib_one_of_each_function() -> None:
+    store = pyoxigraph.Store()
+    every = {query for name in DIALECTS for query in queries_of(name)}
+    assert len(every) > 200
+    for query in every:
+        store.query(query)
+    for query in shortest_queries(Queries.of(DIALECTS["standard"], VOCABULARY)):
+        read_query(query)
+
+
+def test_an_engine_is_asked_by_its_own_predicates_alone() -> None:
+    for name, magic in MAGIC.items():
+        named = {iri for query in queries_of(name) for iri in _IRI.findall(_TEXT.sub('""', query))}
+        assert {iri for iri in named if not iri.startswith(PLAIN_IRIS)} == magic

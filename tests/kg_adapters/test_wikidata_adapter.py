@@ -26,7 +26,7 @@ from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal, Node, Triple
 from kg_adapters.testing import feature_page
 from kg_adapters.wikidata.adapter import WikidataAdapter
 from kg_adapters.wikidata.opening import open_wikidata
-from wikidata_stand_in import API, QUERY, SCHOLARLY, WikidataStandIn, graph, running
+from wikidata_stand_in import API, QUERY, SCHOLARLY, WikidataStandIn, graph, running, wd, wdt
 
 FANS = 40
 PROPERTIES = {
@@ -83,14 +83,6 @@ wd:Q55001 rdfs:label "On Faust"@en ; wdt:P31 wd:Q13442814 ; wdt:P50 wd:Q5879 .
 PREFIXES = (
     "@prefix wds: <http://www.wikidata.org/entity/statement/> .\n@prefix wdv: <http://www.wikidata.org/value/> .\n"
 )
-
-
-def wd(name: str) -> Iri:
-    return Iri(f"http://www.wikidata.org/entity/{name}")
-
-
-def wdt(name: str) -> Iri:
-    return Iri(f"http://www.wikidata.org/prop/direct/{name}")
 
 
 GOETHE, OLD_GOETHE, GERMANY, HUMAN = wd("Q5879"), wd("Q404"), wd("Q183"), wd("Q5")

@@ -12,7 +12,7 @@ from kg_adapters.terms import XSD, Iri, Literal, Triple
 from kg_adapters.testing import feature_page
 from kg_adapters.wikidata.adapter import WikidataAdapter
 from kg_adapters.wikidata.opening import open_wikidata
-from wikidata_stand_in import QUERY, SCHOLARLY, WikidataStandIn, graph, running
+from wikidata_stand_in import QUERY, SCHOLARLY, WikidataStandIn, graph, running, wd, wdt
 
 CITIZENS = 60
 PROPERTIES = {
@@ -38,14 +38,6 @@ wd:Q17 rdfs:label "Japan"@en , "Japon"@fr ; wdt:P36 wd:Q1490 . wd:Q515 rdfs:labe
     )
 )
 ARTICLES = 'wd:Q999 rdfs:label "On Tokyo"@en ; wdt:P17 wd:Q17 .'
-
-
-def wd(name: str) -> Iri:
-    return Iri(f"http://www.wikidata.org/entity/{name}")
-
-
-def wdt(name: str) -> Iri:
-    return Iri(f"http://www.wikidata.org/prop/direct/{name}")
 
 
 TOKYO, JAPAN, ARTICLE = wd("Q1490"), wd("Q17"), wd("Q999")

@@ -24,15 +24,11 @@ from kg_adapters.wikidata.adapter import WikidataAdapter
 from kg_adapters.wikidata.opening import open_wikidata
 from kg_adapters.wikidata.queries import DIRECT
 from small_graphs import store_of
-from wikidata_stand_in import WikidataStandIn, as_wikidata, running
+from wikidata_stand_in import WikidataStandIn, as_wikidata, running, wd
 
 SEED, ENTITIES, LIMIT = 7, 80, 30
 WHOLE = 50
 """Groups of up to so many neighbours come whole and sorted; larger ones in the order of the engine."""
-
-
-def wd(name: str) -> Iri:
-    return Iri(f"http://www.wikidata.org/entity/{name}")
 
 
 HUBS = [wd("Q30"), wd("Q5"), wd("Q17")]

@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
+import pytest
+
 from kg_adapters.models import NO_FEATURES, Count, Feature, FeaturePage
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.sparql.asking import QueryAsker
@@ -11,18 +13,11 @@ from kg_adapters.terms import RDF_LANG_STRING, XSD, BlankNode, Iri, Literal, Nod
 from kg_adapters.wikidata.features import FeatureReader
 from kg_adapters.wikidata.names import MAX_KNOWN, Whereabouts
 from kg_adapters.wikidata.queries import MAX_ROWS, ValueQueries, id_of, queries_for
-from kg_adapters.wikidata.values import link
+from kg_adapters.wikidata.values import DATE, DECIMAL, date, link, plain, quantity
 from sparql_stand_in import CannedEndpoint
+from wikidata_stand_in import wd, wdt
 
 LABELS = {"P580": "start time", "Q64": "Berlin"}
-
-
-def wd(name: str) -> Iri:
-    return Iri(f"http://www.wikidata.org/entity/{name}")
-
-
-def wdt(name: str) -> Iri:
-    return Iri(f"http://www.wikidata.org/prop/direct/{name}")
 
 
 async def labels(terms: Collection[Node]) -> Mapping[Node, str]:
@@ -138,3 +133,68 @@ def test_whereabouts_are_bounded_and_forget_what_they_learned_first() -> None:
     assert [places.current(wd(f"Q{n}")) for n in (0, 5)] == [wd("Q0"), wd("Q1")]
     assert [places.is_scholarly(wd(f"Q{n + MAX_KNOWN}")) for n in (1, 2, 3)] == [True, True, False]
     assert places.is_scholarly(wd("Q2")) is False
+
+
+YEAR, MONTH = Iri(XSD + "gYear"), Iri(XSD + "gYearMonth")
+DATE_TIME = Iri(XSD + "dateTime")
+POINT = Iri("http://www.opengis.net/ont/geosparql#wktLiteral")
+
+
+@pytest.mark.parametrize(
+    ("value", "precision", "expected"),
+    [
+        ("1749-08-28T00:00:00Z", 11, Literal("1749-08-28", DATE)),
+        ("1749-08-01T00:00:00Z", 10, Literal("1749-08", MONTH)),
+        ("+1749-01-01T00:00:00Z", 9, Literal("1749", YEAR)),
+        ("0079-10-24T00:00:00Z", 11, Literal("0079-10-24", DATE)),
+        ("1969-07-20T20:17:00Z", 13, Literal("1969-07-20 20:17")),
+        ("1740-01-01T00:00:00Z", 8, Literal("1740s")),
+        ("1749-01-01T00:00:00Z", 7, Literal("18th century")),
+        ("1800-01-01T00:00:00Z", 7, Literal("18th century")),
+        ("1801-01-01T00:00:00Z", 7, Literal("19th century")),
+        ("2050-01-01T00:00:00Z", 7, Literal("21st century")),
+        ("1150-01-01T00:00:00Z", 7, Literal("12th century")),
+        ("1066-01-01T00:00:00Z", 6, Literal("2nd millennium")),
+        ("-0043-03-15T00:00:00Z", 11, Literal("44-03-15 BCE")),
+        ("-0043-03-01T00:00:00Z", 10, Literal("44-03 BCE")),
+        ("-0043-01-01T00:00:00Z", 9, Literal("44 BCE")),
+        ("0000-01-01T00:00:00Z", 9, Literal("1 BCE")),
+        ("-0043-01-01T00:00:00Z", 8, Literal("40s BCE")),
+        ("-0499-01-01T00:00:00Z", 7, Literal("5th century BCE")),
+        ("-66000000-01-01T00:00:00Z", 3, Literal("about 66,000,001 years BCE")),
+        ("12000-01-01T00:00:00Z", 5, Literal("about 12,000 years CE")),
+    ],
+)
+def test_a_date_says_as_much_as_is_known(value: str, precision: int, expected: Literal) -> None:
+    assert date(value, precision) == expected
+
+
+@pytest.mark.parametrize("value", ["", "yesterday", "1749-08-28", "99999999999999999999-01-01T00:00:00Z"])
+def test_what_is_no_date_is_none(value: str) -> None:
+    assert date(value, 11) is None
+
+
+def test_a_quantity_names_its_unit_and_a_number_stays_one() -> None:
+    assert quantity("+2194.07", "square kilometre") == Literal("2194.07 square kilometre")
+    assert quantity("-3", None) == Literal("-3", DECIMAL)
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (Literal("1749-08-28T00:00:00Z", DATE_TIME), Literal("1749-08-28", DATE)),
+        (Literal("1749-08-28T12:00:00Z", DATE_TIME), Literal("1749-08-28T12:00:00Z", DATE_TIME)),
+        (Literal("soonT00:00:00Z", DATE_TIME), Literal("soonT00:00:00Z", DATE_TIME)),
+        (Literal("Point(139.69 35.68)", POINT), Literal("35.68° N, 139.69° E")),
+        (Literal("POINT (-58.4 -34.6)", POINT), Literal("34.6° S, 58.4° W")),
+        (
+            Literal("<http://www.wikidata.org/entity/Q405> Point(23.4 0.67)", POINT),
+            Literal("0.67° N, 23.4° E (globe Q405)"),
+        ),
+        (Literal("Polygon((0 0, 1 1))", POINT), Literal("Polygon((0 0, 1 1))", POINT)),
+        (Literal("+13", DECIMAL), Literal("13", DECIMAL)),
+        (Literal("Tokyo"), Literal("Tokyo")),
+    ],
+)
+def test_a_literal_reads_as_people_write_it(said: Literal, shown: Literal) -> None:
+    assert plain(said) == shown
