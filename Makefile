@@ -7,7 +7,7 @@ QUICK := --ignore=tests/engines --ignore=tests/hardening
 # Many tests start programs, which would compile the sources anew each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-eval test coverage engines hardening installed lint mypy pyright format conformance fuzz bench scale bundle docs sample constraints clean
+.PHONY: help demo demo-eval test coverage engines hardening installed lint ruff mypy pyright quick format conformance fuzz bench scale bundle docs sample constraints clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
@@ -19,8 +19,11 @@ demo-eval: $(STAMPS)/dev ## ask the agents 20 questions about a fictional world,
 	@out=$$(mktemp -d) && $(BIN)/kg-sextant eval suite benchmarks/world/suite.toml --model gold --out $$out && \
 	$(BIN)/kg-sextant eval plot $$out/oda $$out/graph-counselor $$out/tools --out $$out
 
-test: lint ## run lint, types and tests; engines and hardening run the slow ones
-	@echo "Testing …"
+test: ruff ## run lint, types and tests; engines and hardening run the slow ones
+	@echo "Checking types and testing …"
+	@$(MAKE) --no-print-directory --jobs=3 mypy pyright quick
+
+quick: $(STAMPS)/dev
 	@$(PYTEST) $(QUICK)
 
 coverage: $(STAMPS)/dev ## run the same tests and print the lines that none of them reaches (at least 95 % covered)
@@ -37,11 +40,13 @@ hardening: $(STAMPS)/dev ## probe with hostile graphs, damaged stores, lost serv
 installed: $(STAMPS)/dev ## install in a fresh home and run what the pages show, and as tasks of inspect_ai (needs a package index)
 	@$(PYTEST) tests/hardening/test_installed*.py
 
-lint: $(STAMPS)/dev ## check formatting, lint and types
-	@echo "Checking format, lint and types …"
+lint: ruff ## check formatting, lint and types
+	@$(MAKE) --no-print-directory --jobs=2 mypy pyright
+
+ruff: $(STAMPS)/dev
+	@echo "Checking format and lint …"
 	@$(BIN)/ruff format --quiet --check .
 	@$(BIN)/ruff check --quiet .
-	@$(MAKE) --no-print-directory --jobs=2 mypy pyright
 
 mypy: $(STAMPS)/dev
 	@$(BIN)/mypy --no-error-summary

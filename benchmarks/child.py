@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, Final, TypeAlias
@@ -133,16 +132,6 @@ def ask_peer(library: str, source: str, questions: str) -> Job:
     yield asyncio.run(medians_of(peer, json.loads(Path(questions).read_bytes())))
 
 
-def load_kglite(source: str, questions: str) -> Job:
-    """Load a graph into KGLite, which keeps Wikidata's edges alone and is asked nothing."""
-    library = import_module("kglite")
-    del questions
-    yield None
-    kept = library.KnowledgeGraph()
-    kept.load_ntriples(source)
-    yield kept
-
-
 JOBS: Final[Mapping[str, Callable[..., Job]]] = {
     "import": import_ours,
     "import-bare": partial(import_ours, sparql=False),
@@ -153,8 +142,6 @@ JOBS: Final[Mapping[str, Callable[..., Job]]] = {
     "ask": ask_ours,
     "ask-Oxigraph": partial(ask_peer, "OxigraphPeer"),
     "ask-networkx": partial(ask_peer, "NetworkxPeer"),
-    "ask-rdflib": partial(ask_peer, "RdflibPeer"),
-    "ask-KGLite": load_kglite,
 }
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from rich.console import Console
 
 from benchmarks.child import Usage, run_job
-from benchmarks.peers import NetworkxPeer, OxigraphPeer, PeerGraph, RdflibPeer, opened
+from benchmarks.peers import NetworkxPeer, OxigraphPeer, PeerGraph, opened
 from kg_adapters.index.graph_index import GraphIndex, Longs
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_cached, open_sample
@@ -94,7 +94,7 @@ class Bench:
     def peers(self) -> Sequence[PeerGraph]:
         """The other libraries, each with the whole graph in memory."""
         peers: list[PeerGraph] = []
-        for peer in (OxigraphPeer, RdflibPeer, NetworkxPeer) if self.with_peers else ():
+        for peer in (OxigraphPeer, NetworkxPeer) if self.with_peers else ():
             self.tell(f"Loading the graph into {peer.name} …")
             started = perf_counter()
             peers.append(peer(self.graph.source))

@@ -4,16 +4,13 @@
 
 import gzip
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from io import BufferedReader
 from itertools import chain, islice, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import pyoxigraph as ox
-
-if TYPE_CHECKING:
-    from rdflib.term import Node
 
 Degrees: TypeAlias = Counter[tuple[str, str]]
 
@@ -99,59 +96,6 @@ class OxigraphPeer:
         into = self._store.quads_for_pattern(None, None, node)
         yield from (quad for quad in out if not isinstance(quad.object, ox.Literal))
         yield from (quad for quad in into if quad.subject != node)
-
-
-class RdflibPeer:
-    """rdflib's graph, filled by Oxigraph's parser, since rdflib's own takes half a minute."""
-
-    name = "rdflib"
-
-    def __init__(self, source: Path) -> None:
-        from rdflib import Graph, Literal, URIRef
-
-        self._iri, self._literal, self._graph = URIRef, Literal, Graph()
-        known: dict[str, URIRef] = {}
-
-        def iri(term: object) -> URIRef:
-            text = term.value if isinstance(term, ox.NamedNode) else str(term)
-            return known.setdefault(text, URIRef(text))
-
-        for quad in quads_of(source):
-            tail: Node = (
-                Literal(quad.object.value, lang=quad.object.language)
-                if isinstance(quad.object, ox.Literal)
-                else iri(quad.object)
-            )
-            self._graph.add((iri(quad.subject), iri(quad.predicate), tail))
-
-    def rows(self, entity: str, limit: int) -> int:
-        """List triples with labels."""
-        triples = list(islice(self._around(self._iri(entity)), limit))
-        for term in {term for triple in triples for term in triple}:
-            self._graph.value(term, self._iri(LABEL))
-        return len(triples)
-
-    def degrees(self, entity: str) -> Degrees:
-        """Count edge by edge."""
-        node = self._iri(entity)
-        return Counter((str(relation), "out" if head == node else "in") for head, relation, _ in self._around(node))
-
-    def paths(self, source: str, target: str, max_hops: int) -> int:
-        """Ask for the paths in one query."""
-        return len(self._graph.query(paths_query(source, target, max_hops)))
-
-    def heads(self, relation: str, tails: Sequence[str]) -> set["Node"]:
-        """Return the nodes that a relation leads from to any of some others."""
-        return {head for tail in tails for head in self._graph.subjects(self._iri(relation), self._iri(tail))}
-
-    def tails(self, head: "Node", relation: str) -> set["Node"]:
-        """Return what a relation leads to from a node."""
-        return set(self._graph.objects(head, self._iri(relation)))
-
-    def _around(self, node: "Node") -> Iterator[tuple["Node", "Node", "Node"]]:
-        out, into = self._graph.triples((node, None, None)), self._graph.triples((None, None, node))
-        yield from (triple for triple in out if not isinstance(triple[2], self._literal))
-        yield from (triple for triple in into if triple[0] != node)
 
 
 class NetworkxPeer:

@@ -5,7 +5,6 @@ import os
 import shutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -25,7 +24,7 @@ from kg_server.observation.scoring import SpellingScorer
 SIZES: Final = (1, 4, 16)
 LARGE: Final = 80
 # How many copies of the benchmark graph a library can hold in the memory of a small machine, in reasonable time.
-_FOLLOWS: Final[Mapping[str, int]] = {"KGLite": 16, "Oxigraph": 16, "networkx": 4, "rdflib": 1}
+_FOLLOWS: Final[Mapping[str, int]] = {"Oxigraph": 16, "networkx": 4}
 _IMPORT_S: Final[Mapping[int, float]] = {16: 120, LARGE: 480}
 _IMPORT_MB: Final[Mapping[int, float]] = {16: 1_000, LARGE: 4_000}
 _GROWTH: Final[Mapping[str, float]] = {"look-up": 1.2, "hub page": 1.2, "paths": 1.2, "Retrieve": 1.5}
@@ -46,7 +45,7 @@ async def measure_scale(bench: Bench, sizes: Sequence[int]) -> Section:
         first = first or (size, ours)
     notes = (
         "Imports are without SPARQL. A server's memory is its own, beside the files that it maps.",
-        "The peers hold the graph in memory, and load it at every start. KGLite keeps Wikidata's edges alone.",
+        "The peers hold the graph in memory, and load it at every start.",
     )
     return Section("scale", "Graphs of growing size", lines, notes)
 
@@ -123,8 +122,7 @@ def _questions(bench: Bench) -> Questions:
 
 
 def _peers(bench: Bench, times: int) -> list[str]:
-    follow = [name for name, most in _FOLLOWS.items() if times <= most] if bench.with_peers else []
-    return [name for name in follow if name != "KGLite" or find_spec("kglite") is not None]
+    return [name for name, most in _FOLLOWS.items() if times <= most] if bench.with_peers else []
 
 
 def _costs(size: str, times: int, imported: Usage, ours: Usage, theirs: Mapping[str, Usage]) -> list[Line]:

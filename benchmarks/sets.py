@@ -1,6 +1,5 @@
 """Sets in process: counts of intersections, superlatives and groups over thousands of nodes, beside other libraries."""
 
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +10,7 @@ import numpy as np
 
 from benchmarks.figures import Line, Section, Target, differing, line_of, race
 from benchmarks.graphs import Bench
-from benchmarks.peers import OxigraphPeer, RdflibPeer
+from benchmarks.peers import OxigraphPeer
 from kg_adapters.algebra import Best, Hop, HopPath, Intersect, Members, NumberOf, Reached, SetExpression, Step
 from kg_adapters.index.graph_index import GraphIndex
 from kg_adapters.local.adapter import LocalAdapter
@@ -80,8 +79,6 @@ async def measure_sets(bench: Bench) -> Section:
     for peer in bench.peers:
         if isinstance(peer, OxigraphPeer):
             contestants[f"{peer.name} SPARQL"] = partial(_by_query, peer)
-        elif isinstance(peer, RdflibPeer):
-            contestants[f"{peer.name} by hand"] = partial(_by_hand, peer)
     lines: list[Line] = []
     notes = [f"Sets of {_sizes(small)} nodes intersect; the best and the groups are of {_sizes(large)} nodes."]
     for name, (cases, target) in kinds.items():
@@ -155,19 +152,6 @@ async def _ours(adapter: LocalAdapter, case: Case) -> list[int]:
 
 async def _by_query(peer: OxigraphPeer, case: Case) -> list[int]:
     return peer.numbers(case.query)
-
-
-async def _by_hand(peer: RdflibPeer, case: Case) -> list[int]:
-    """Count in Python: rdflib's SPARQL takes minutes for one of these."""
-    first, *others = (peer.heads(crowd.relation, crowd.tails) for crowd in case.crowds)
-    if not case.relation:
-        return [len(first.intersection(*others))]
-    ends = ((head, peer.tails(head, case.relation)) for head in first)
-    if case.groups:
-        sizes = Counter(tail for _, tails in ends for tail in tails)
-    else:
-        sizes = Counter({head: len(tails) for head, tails in ends if tails})
-    return [size for _, size in sizes.most_common(RESULTS)]
 
 
 def _sizes(found: Sequence[Crowd]) -> str:
