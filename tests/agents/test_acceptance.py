@@ -288,11 +288,8 @@ async def test_the_items_beside_the_nokia_shell_are_counted_right_after_a_reflec
     assert case.performed == [*path, "Feature[Retrieve[B00BRPTT9K], title]", *path]
     seen = [f"{SHELL} (amazon:B00BRPTT9K).", "Screen protector (amazon:B00E45043A).", "49 nodes."]
     assert case.observed(1) == [*seen, "Answer is 48"]
-    assert case.observed(0) == [
-        *seen,
-        "No entity matches 'B00BRPTT9K'. Retrieve finds things by other words.",
-        "Answer is 49",
-    ]
+    *before, unknown, last = case.observed(0)
+    assert (before, unknown.startswith("No entity matches 'B00BRPTT9K'."), last) == (seen, True, "Answer is 49")
     assert "(amazon:B00BRPTT9K)" in (case.answer.attempts[0].steps[0].observation or "")
     assert (case.answer.texts, case.answer.stop_reason, case.answer.accepted) == (("48",), "answered", True)
     assert [(attempt.answer, attempt.accepted) for attempt in case.answer.attempts] == [("49", False), ("48", True)]

@@ -1,7 +1,7 @@
 """What a model concludes from a memory, and where its answers come from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -14,10 +14,11 @@ from kg_agents.evidence.values import EntityMatch, IdLabels, NameMatch, Triple
 from kg_agents.llm import Usage
 from kg_agents.llm.dialogue import Unreadable
 from kg_agents.replies import Conclusion, read_conclusion
-from kg_agents.tools.client import Toolbox, ToolCall, ToolError, ToolOffer
+from kg_agents.tools.client import ToolCall, ToolError
 from kg_agents.tools.knowledge import KnowledgeGraph
 from oda_runs import story, story_tools
 from story_graphs import PREFIXES, TOKYO
+from tool_runs import refusing
 
 
 def ended(stop_reason: str) -> AgentAnswer:
@@ -158,28 +159,14 @@ async def test_evidence_that_nobody_can_check_says_so() -> None:
     assert (found.answers, found.explanation) == (right.answers, f"{UNCHECKED}: memory-append: 2 arguments")
 
 
-@dataclass
-class Hasty:
-    """Tools of a server that takes nothing more into a memory."""
-
-    tools: Toolbox
-
-    async def offer(self) -> ToolOffer:
-        return await self.tools.offer()
-
-    async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
-        if tool == "memory-append":
-            return ToolCall(tool, arguments, "You have begun 600 memories.", {}, failed=True)
-        return await self.tools.call(tool, arguments)
-
-
 async def test_a_memory_that_takes_nothing_refutes_nothing(tmp_path: Path) -> None:
     members = "\n".join(f"wd:Q1490 wdt:P527 wd:Q{number} ." for number in range(1_000, 1_300))
     known, made_up = (answering(GivenAnswer("x", "graph", (fact,))) for fact in (CAPITAL, MADE_UP))
     last = answering(GivenAnswer("x", "graph", (("Q1490", "P527", "Q1299"),)))
     absent = answering(GivenAnswer("x", "graph", (("Q1490", "P527", "Q17"),)))
     async with story_tools(tmp_path, f"{TOKYO}{members}") as tools:
-        hasty, graph = KnowledgeGraph(Hasty(tools)), KnowledgeGraph(tools)
+        hasty = KnowledgeGraph(refusing(tools, "memory-append", "You have begun 600 memories."))
+        graph = KnowledgeGraph(tools)
         assert await checked(known, hasty, "apart") == known
         assert (await checked(made_up, hasty, "apart")).model_answer == ("x",)
         untold = await checked(last, hasty, "apart")

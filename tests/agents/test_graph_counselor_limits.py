@@ -4,7 +4,7 @@ import re
 from itertools import count, pairwise
 
 from counselors import CAPITAL, JAPAN, PlayedGraph, Told, counselled, gives, step
-from kg_agents.llm import Completion, LlmUnavailable, Message, PromptTooLong, Usage
+from kg_agents.llm import Completion, LlmUnavailable, PromptTooLong, Usage
 from kg_agents.llm.dialogue import Limits
 from kg_agents.llm.texts import tokens_in
 from kg_agents.papers.graph_counselor import CounselorSettings
@@ -25,15 +25,6 @@ async def test_an_expression_that_the_graph_refuses_is_observed_in_the_words_of_
     assert told.answer.accepted
 
 
-async def test_an_action_that_cannot_be_read_goes_back_once_with_the_reason() -> None:
-    told = await counselled([*step("Search[Japan]"), "Sorry: Retrieve[Japan]", *GUESSED, "[yes]"])
-    first, second = [asked.messages for asked in told.llm.asked if asked.purpose == "action"][:2]
-    assert second[0] == first[0]
-    assert second[1] == Message("assistant", "Search[Japan]")
-    assert "There is no function 'Search'." in second[2].content
-    assert told.graph.performed == [JAPAN]
-
-
 async def test_an_action_that_cannot_be_read_twice_is_a_failed_step_that_the_model_learns_of() -> None:
     told = await counselled([*step(""), "I refuse.", *GUESSED, "[yes]"])
     assert told.prompts("action")[1].startswith("Your last reply could not be used: There is no action in it.")
@@ -43,12 +34,6 @@ async def test_an_action_that_cannot_be_read_twice_is_a_failed_step_that_the_mod
     assert failed.observation.startswith("Nothing was performed, since a reply could not be used twice: No function is")
     assert failed.observation in told.prompts("plan")[1]
     assert told.answer.accepted
-
-
-async def test_an_empty_plan_is_a_failed_step_as_well() -> None:
-    told = await counselled(["", "Plan 1:", *GUESSED, "[yes]"])
-    assert told.purposes == ["plan", "plan", "plan", "thought", "action", "judge"]
-    assert told.observations[0].endswith("There is no plan in it. Write the plan in one or a few sentences.")
 
 
 async def test_three_failed_steps_in_a_row_end_an_attempt() -> None:
@@ -152,16 +137,6 @@ async def test_an_action_whose_parts_were_performed_in_several_steps_is_a_repeat
     assert told.graph.performed == [JAPAN, CAPITAL]
     assert told.observations[2].startswith("This was performed in step 1 and 2 already")
     assert told.observations[2].endswith(f"It gave:\n{told.observations[0]}\n{told.observations[1]}")
-
-
-async def test_an_action_with_a_new_part_is_performed() -> None:
-    told = await counselled([*step(JAPAN), *step(f"{JAPAN}, {CAPITAL}"), *GUESSED, "[yes]"])
-    assert told.graph.performed == [JAPAN, f"{JAPAN}, {CAPITAL}"]
-
-
-async def test_the_next_attempt_may_repeat_what_the_last_one_performed() -> None:
-    told = await counselled([*step(JAPAN), *GUESSED, "[no]", "Look.", *step(JAPAN), *GUESSED, "[yes]"])
-    assert told.graph.performed == [JAPAN, JAPAN]
 
 
 LONG = {f"Degree[Q{number}]": gives(f"result {number} " + "x" * 3_000) for number in range(1, 10)}

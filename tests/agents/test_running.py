@@ -22,8 +22,8 @@ from kg_agents.tools.client import Toolbox, ToolCall, ToolError, ToolOffer
 from kg_agents.trace import InvalidTrace, LlmLine, ReplayDiverged, ToolLine, Trace, Watcher, read_trace
 from oda_runs import ENOUGH, NEIGHBORS, PATH, selecting, story_tools, taking
 from story_graphs import NOVELS, TOKYO
+from tool_runs import ChangedTools, calls
 from tool_runs import answer as calls_answer
-from tool_runs import calls
 
 QUESTION = "What is the capital of Tokyo?"
 FOUND = (NEIGHBORS.format("Q1490"), selecting("Q1490,P36,Q179645"), ENOUGH, "Answer: Shinjuku")
@@ -220,20 +220,15 @@ async def test_what_cannot_be_reached_is_an_error(tmp_path: Path) -> None:
         await kept(tmp_path / "run.jsonl", Away(), None, in_paper(QUESTION, ("Q1490",)))
 
 
-class FailingTools:
-    """Answers calls of other tools than one, which the server does not have."""
+def lacking(tools: Toolbox, missing: str) -> Toolbox:
+    """Return the tools of a server that has not got one of them."""
 
-    def __init__(self, tools: Toolbox, missing: str) -> None:
-        self._tools = tools
-        self._missing = missing
+    def unknown(call: ToolCall) -> ToolCall:
+        if call.tool == missing:
+            raise ToolError(f"{missing}: Unknown tool")
+        return call
 
-    async def offer(self) -> ToolOffer:
-        return await self._tools.offer()
-
-    async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
-        if tool == self._missing:
-            raise ToolError(f"{tool}: Unknown tool")
-        return await self._tools.call(tool, arguments)
+    return ChangedTools(tools, unknown)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +246,7 @@ async def test_a_run_over_a_server_without_a_tool_ends_in_the_same_way_again(
 ) -> None:
     asked = in_paper(QUESTION, ("Q1490", "Q17"), agent)
     async with story_tools(tmp_path, TOKYO) as tools:
-        answer = await kept(tmp_path / "run.jsonl", FailingTools(tools, missing), ScriptedLlm(replies), asked)
+        answer = await kept(tmp_path / "run.jsonl", lacking(tools, missing), ScriptedLlm(replies), asked)
     again, same = await replay_question(tmp_path / "run.jsonl")
     assert (same, ended(again)) == (True, ended(answer))
     assert (answer.stop_reason, answer.texts) == (stop_reason, answers)

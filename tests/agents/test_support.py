@@ -14,7 +14,6 @@ from kg_agents.evidence.values import ComputedResult, IdLabels, NameMatch, Shown
 from kg_agents.papers.graph_counselor.manners import perform
 from kg_agents.papers.graph_counselor.replies import Query
 from kg_agents.papers.graph_counselor.run import (
-    LAST_OBSERVATION,
     OLDER_OBSERVATION,
     AttemptStep,
     shortened,
@@ -195,11 +194,6 @@ def size_within(most: int) -> Sequence[AttemptStep] | None:
     return fitted(steps(2_000, 2_000, 4_000), lambda shorter: len(written(shorter)) <= most)
 
 
-def test_steps_that_fit_stay_as_they_are() -> None:
-    whole = steps(2_000, 2_000)
-    assert fitted(whole, lambda _: True) is whole
-
-
 def test_the_oldest_observation_is_shortened_first_and_the_newest_last() -> None:
     short = shortened("o" * 2_000, OLDER_OBSERVATION).count("o")
     sizes = [size_within(most) for most in (11_500, 10_000, 8_000, 7_000, 5_000, 4_500)]
@@ -215,25 +209,12 @@ def test_the_oldest_observation_is_shortened_first_and_the_newest_last() -> None
     assert [(step.plan or "").count("p") for step in sizes[4] or ()] == [500, 500, 500]
 
 
-def test_a_text_is_not_shortened_where_that_would_save_nothing() -> None:
-    assert shortened("o" * 350, 300) == "o" * 350
-
-
 def test_older_plans_and_thoughts_are_shortened_when_nothing_else_helps() -> None:
     shorter = fitted(steps(2_000, 2_000), lambda each: len(written(each)) <= 2_500)
     assert shorter is not None
     assert shorter[0].thought == f"{'t' * 120} [shortened to save room: 120 of 500 characters are here]"
     assert shorter[1].thought == "t" * 500
     assert fitted(steps(2_000, 2_000), lambda _: False) is None
-
-
-def test_a_step_without_an_observation_yet_is_left_whole() -> None:
-    begun = [*steps(5_000), AttemptStep(2, "p" * 500, "t" * 500)]
-    shorter = fitted(begun, lambda each: len(written(each)) <= 3_000)
-    assert shorter is not None
-    assert shorter[1] == begun[1]
-    assert shorter[0].observation == shortened("o" * 5_000, LAST_OBSERVATION[2])
-    assert fitted([AttemptStep(1)], lambda _: False) is None
 
 
 @given(st.lists(st.integers(0, 6_000), max_size=6), st.integers(0, 20_000))

@@ -28,7 +28,7 @@ from kg_agents.tools.functions import FinalAnswer, instructed, offered, read_fin
 from kg_agents.trace import ToolLine, Trace, Watcher, read_trace
 from oda_runs import serving_store, story_store
 from story_graphs import TOKYO
-from tool_runs import Called, answer, calls
+from tool_runs import Called, ChangedTools, answer, calls
 
 QUESTION = "What is the capital of Tokyo?"
 LOOK = ("GetNeighbor", {"entity": "Tokyo"})
@@ -264,22 +264,11 @@ async def test_tokens_have_a_limit(ask: Asking) -> None:
     )
 
 
-class Wordy:
-    """Answers at length."""
-
-    def __init__(self, tools: Toolbox) -> None:
-        self._tools = tools
-
-    async def offer(self) -> ToolOffer:
-        return await self._tools.offer()
-
-    async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
-        found = await self._tools.call(tool, arguments)
-        return replace(found, text=f"{found.text}\n{'word ' * 2_000}") if tool == "Schema" else found
-
-
 async def test_the_oldest_results_are_left_out_where_there_is_no_room(tools: Toolbox, tmp_path: Path) -> None:
-    ask = Asking(Wordy(tools), tmp_path)
+    def wordy(call: ToolCall) -> ToolCall:
+        return replace(call, text=f"{call.text}\n{'word ' * 2_000}") if call.tool == "Schema" else call
+
+    ask = Asking(ChangedTools(tools, wordy), tmp_path)
     found = await ask(calls(("Schema", {})), PromptTooLong("Too long."), calls(LOOK), answer("Shinjuku", cites=(2,)))
     assert found.texts == ("Shinjuku",)
     lengths = [len(next(each for each in asked.messages if each.role == "tool").content) for asked in ask.llm.asked[1:]]
@@ -365,14 +354,11 @@ async def test_a_server_that_is_lost_on_the_way_leaves_what_was_found(tools: Too
 
 
 async def test_evidence_that_the_graph_does_not_hold_is_not_shown(tools: Toolbox, tmp_path: Path) -> None:
-    class Lying(Losing):
-        async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
-            if tool != "GetNeighbor":
-                return await super().call(tool, arguments)
-            data = {"triples": [["Q1490", "P36", "Q17"]], "labels": {"Q17": "Japan"}, "relations": {}}
-            return ToolCall(tool, arguments, "1 triple", data, failed=False)
+    def lying(call: ToolCall) -> ToolCall:
+        data = {"triples": [["Q1490", "P36", "Q17"]], "labels": {"Q17": "Japan"}, "relations": {}}
+        return replace(call, text="1 triple", data=data) if call.tool == "GetNeighbor" else call
 
-    found = await Asking(Lying(tools, 99), tmp_path)(calls(LOOK), answer("Japan"))
+    found = await Asking(ChangedTools(tools, lying), tmp_path)(calls(LOOK), answer("Japan"))
     assert (found.answers, found.model_answer) == ((), ("Japan",))
 
 

@@ -1,7 +1,6 @@
 """A run asks every question once with every method, keeps each call, and goes on where it was stopped."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 
 from benchmark_players import QUESTION, PlayingLlm, in_order, reply_of, write_rows
 from kg_agents.llm import Completion, LlmError, LlmRequest
-from kg_agents.tools.client import ExactTools, Toolbox, ToolCall
+from kg_agents.tools.client import ExactTools, ToolCall
 from kg_agents.trace import ToolLine
 from kg_eval.logs import DamagedRun, read_run
 from kg_eval.methods.catalog import NEED_ENTITIES
@@ -20,6 +19,7 @@ from kg_eval.reports.tables import as_text, done, tables_of
 from kg_eval.running import NO_TOPIC, NONE_GIVEN, Models, RunFailed, run
 from oda_runs import story_tools
 from story_graphs import PREFIXES, TOKYO
+from tool_runs import ChangedTools
 
 FACT = ("Q1490", "P36", "Q179645")
 
@@ -106,16 +106,9 @@ async def test_a_resumed_run_asks_only_what_was_not_answered(tmp_path: Path) -> 
     assert [each.usage.calls for each in outcomes] == [2] * 4
 
 
-class Busy:
-    """Tools of a server whose embedder is always busy."""
-
-    def __init__(self, tools: Toolbox) -> None:
-        self._tools = tools
-        self.offer = tools.offer
-
-    async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
-        call = await self._tools.call(tool, arguments)
-        return replace(call, data={**call.data, "scorer": "spelling alone (busy)"}) if tool == "observe" else call
+def busy(call: ToolCall) -> ToolCall:
+    """Return an observation as of a server whose embedder is busy."""
+    return replace(call, data={**call.data, "scorer": "spelling alone (busy)"}) if call.tool == "observe" else call
 
 
 async def test_a_run_in_the_manner_of_the_paper_ends_where_spelling_scores_and_others_count_it(tmp_path: Path) -> None:
@@ -123,8 +116,8 @@ async def test_a_run_in_the_manner_of_the_paper_ends_where_spelling_scores_and_o
     plan = planned(data, "oda", settings=("manner=paper",))
     async with story_tools(tmp_path, TOKYO) as tools:
         with pytest.raises(RunFailed, match=r"this one was scored by spelling alone \(busy\)"):
-            await run(plan, tmp_path / "exact", ExactTools(Busy(tools)), models, at_once=1)
-        await run(plan, tmp_path / "run", Busy(tools), models)
+            await run(plan, tmp_path / "exact", ExactTools(ChangedTools(tools, busy)), models, at_once=1)
+        await run(plan, tmp_path / "run", ChangedTools(tools, busy), models)
     assert read_run(tmp_path / "exact").outcomes == ()
     kept = read_run(tmp_path / "run")
     fallbacks = sum(each.fallbacks for each in kept.outcomes)
