@@ -1,23 +1,23 @@
 """Trees of expressions, built by hand; where their parts would stand in a text does not count."""
 
-from kg_server.compose.syntax import (
-    CountCall,
-    DegreeCall,
-    EntityRef,
-    FeatureCall,
-    Leg,
-    Mark,
-    NeighborCall,
-    Operand,
-    RetrieveCall,
-    Route,
-    SetCall,
-    SetFunction,
-    Span,
-    Words,
-)
+from collections.abc import Collection
+
+from kg_server.compose.parser import ALL, MAX_CALLS, MAX_DEPTH, parse_parts
+from kg_server.compose.syntax import Call, EntityRef, Function, Leg, Mark, Operand, RefusedPart, Route, Span, Words
 
 NOWHERE = Span(0, 0)
+
+
+def parse(
+    text: str, *, max_depth: int = MAX_DEPTH, max_calls: int = MAX_CALLS, functions: Collection[Function] = ALL
+) -> tuple[Call, ...]:
+    """Return the calls of an expression, or raise why one of them cannot be read."""
+    calls: list[Call] = []
+    for part in parse_parts(text, max_depth=max_depth, max_calls=max_calls, functions=functions):
+        if isinstance(part, RefusedPart):
+            raise part.reason
+        calls.append(part)
+    return tuple(calls)
 
 
 def words(text: str) -> Words:
@@ -28,29 +28,16 @@ def entity(text: str) -> EntityRef:
     return EntityRef(text, NOWHERE)
 
 
-def retrieve(text: str) -> RetrieveCall:
-    return RetrieveCall(words(text), NOWHERE)
+def retrieve(text: str) -> Call:
+    return Call("Retrieve", NOWHERE, words=words(text))
 
 
 def route(text: str, mark: Mark = "") -> Route:
     return Route((Leg(words(text), mark),), NOWHERE)
 
 
-def feature(node: Operand, text: str) -> FeatureCall:
-    return FeatureCall(node, route(text), NOWHERE)
-
-
-def neighbor(node: Operand, text: str, *, backwards: bool = False) -> NeighborCall:
-    return NeighborCall(node, route(text, "-" if backwards else ""), NOWHERE)
-
-
-def degree(node: Operand, text: str | None = None, *, backwards: bool = False) -> DegreeCall:
-    return DegreeCall(node, None if text is None else route(text, "-" if backwards else ""), NOWHERE)
-
-
-def count(of: Operand) -> CountCall:
-    return CountCall(of, NOWHERE)
-
-
-def combined(function: SetFunction, *operands: Operand) -> SetCall:
-    return SetCall(function, operands, NOWHERE)
+def call(function: Function, *operands: Operand | str, by: Route | str | None = None, n: int = 1) -> Call:
+    """Return a call of operands, of which a text is an id, and of one relation."""
+    nodes = tuple(entity(each) if isinstance(each, str) else each for each in operands)
+    routes = () if by is None else (route(by) if isinstance(by, str) else by,)
+    return Call(function, NOWHERE, nodes, routes, n=n)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from counselors import DEFINITION, PlayedGraph
+from expression_trees import parse
 from kg_agents.llm import ScriptedLlm
 from kg_agents.papers.graph_counselor import CounselorSettings, GraphCounselor
 from kg_agents.papers.graph_counselor.calls import FINISH, FOUR, calls_in
@@ -16,7 +17,6 @@ from kg_agents.papers.oda.replies import Offer, Turn, read_turn
 from kg_agents.tools.knowledge import KnowledgeGraph
 from kg_prompts import examples_for
 from kg_prompts.examples import GRBENCH
-from kg_server.compose.parser import parse
 
 SAMPLES = ("sample", "sample:world")
 GRAPHS = (*SAMPLES, *sorted(GRBENCH))

@@ -7,11 +7,11 @@ import rdflib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expression_trees import NOWHERE, combined, entity, route
+from expression_trees import call, entity, route
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_server.answers.results import Answer
 from kg_server.compose.answer import composition
-from kg_server.compose.syntax import EntityRef, Mark, NeighborCall, Operand, SetCall, SetFunction
+from kg_server.compose.syntax import Call, EntityRef, Mark, Operand, Route, SetFunction
 from kg_server.compose.tool import ComposeResult, ExpressionLimits
 from plain_graphs import WithoutSets
 
@@ -37,32 +37,31 @@ def graph_of_edges(edges: Edges) -> RdflibAdapter:
 
 def truth(edges: Edges, operand: Operand) -> frozenset[str]:
     """Return the nodes that an operand stands for, by definition."""
-    match operand:
-        case EntityRef():
-            return frozenset({operand.text})
-        case NeighborCall():
-            assert operand.route is not None
-            (leg,) = operand.route.legs
-            near, walked = truth(edges, operand.node), leg.name.text
-            ways = (edge[::-1] if leg.mark == "-" else edge for edge in edges if edge[1] == walked)
-            return frozenset(far for start, _, far in ways if start in near)
-        case SetCall():
-            first, *others = (truth(edges, each) for each in operand.operands)
-            if operand.function == "Union":
-                return first.union(*others)
-            return first.intersection(*others) if operand.function == "Intersect" else first.difference(*others)
+    if isinstance(operand, EntityRef):
+        return frozenset({operand.text})
+    first, *others = (truth(edges, each) for each in operand.operands)
+    match operand.function:
+        case "Union":
+            return first.union(*others)
+        case "Intersect":
+            return first.intersection(*others)
+        case "Minus":
+            return first.difference(*others)
         case _:
-            raise AssertionError(operand)
+            (leg,) = operand.routes[0].legs
+            ways = (edge[::-1] if leg.mark == "-" else edge for edge in edges if edge[1] == leg.name.text)
+            return frozenset(far for start, _, far in ways if start in first)
 
 
 def around(sets: st.SearchStrategy[Operand]) -> st.SearchStrategy[Operand]:
     functions: st.SearchStrategy[SetFunction] = st.sampled_from(("Union", "Intersect", "Minus"))
-    pairs = st.tuples(sets, sets)
     marks: st.SearchStrategy[Mark] = st.sampled_from(("", "-"))
     routes = st.builds(route, st.sampled_from(RELATIONS), marks)
-    return st.builds(NeighborCall, sets, routes, st.just(NOWHERE)) | st.builds(
-        SetCall, functions, pairs, st.just(NOWHERE)
-    )
+
+    def neighbors(node: Operand, by: Route) -> Call:
+        return call("Neighbor", node, by=by)
+
+    return st.builds(neighbors, sets, routes) | st.builds(call, functions, sets, sets)
 
 
 graphs = st.frozensets(
@@ -74,17 +73,10 @@ operands = st.recursive(entities, around, max_leaves=6)
 
 def spelled(operand: Operand) -> str:
     """Return the text of an expression."""
-    match operand:
-        case EntityRef():
-            return operand.text
-        case NeighborCall():
-            assert operand.route is not None
-            (leg,) = operand.route.legs
-            return f"Neighbor[{spelled(operand.node)}, {leg.mark}{leg.name.text}]"
-        case SetCall():
-            return f"{operand.function}[{', '.join(map(spelled, operand.operands))}]"
-        case _:
-            raise AssertionError(operand)
+    if isinstance(operand, EntityRef):
+        return operand.text
+    by = [f"{leg.mark}{leg.name.text}" for route in operand.routes for leg in route.legs]
+    return f"{operand.function}[{', '.join([*map(spelled, operand.operands), *by])}]"
 
 
 @settings(max_examples=100, derandomize=True, deadline=None, database=None)
@@ -92,7 +84,7 @@ def spelled(operand: Operand) -> str:
 def test_every_result_is_the_truth(edges: Edges, operand: Operand, *, sets: bool) -> None:
     whole = graph_of_edges(edges | UNUSED)
     graph = whole if sets else WithoutSets(whole)
-    expression = spelled(combined("Union", operand, operand))
+    expression = spelled(call("Union", operand, operand))
 
     async def work() -> Answer:
         return await composition(graph, expression, limits=ExpressionLimits(calls=200, depth=40), max_tokens=4_000)

@@ -33,7 +33,7 @@ from kg_server.compose.lines import Section, Told, Worked, chained, extent, part
 from kg_server.compose.naming import identities_of
 from kg_server.compose.parser import ALL, parse_parts
 from kg_server.compose.reading import Reader
-from kg_server.compose.syntax import PAPER, Call, CountCall, GroupCall, RefusedPart, TotalCall, kind_of
+from kg_server.compose.syntax import PAPER, Call, RefusedPart, kind_of
 from kg_server.compose.tool import ComposeResult, Evidence, ExpressionLimits
 from kg_server.concurrency import off_loop, together
 from kg_server.names import Names, names_of
@@ -59,11 +59,7 @@ def _evidence(part: Worked) -> Iterator[Told]:
 
 
 def _rests_on_all(call: Call | RefusedPart) -> bool:
-    match call:
-        case CountCall() | GroupCall() | TotalCall(function="Sum" | "Mean"):
-            return True
-        case _:
-            return False
+    return isinstance(call, Call) and call.function in {"Count", "Group", "Sum", "Mean"}
 
 
 def _results(part: Worked) -> Iterator[Told]:

@@ -44,22 +44,7 @@ from kg_server.compose.lines import RemarkRequest, Told, Worked, chain, noun, to
 from kg_server.compose.naming import ALL_WAYS, count_of
 from kg_server.compose.reading import Reader
 from kg_server.compose.remarks import remarks_on
-from kg_server.compose.syntax import (
-    BestCall,
-    Call,
-    CountCall,
-    DegreeCall,
-    EntityRef,
-    FeatureCall,
-    GroupCall,
-    NeighborCall,
-    Operand,
-    RetrieveCall,
-    Route,
-    ShareCall,
-    TableCall,
-    TotalCall,
-)
+from kg_server.compose.syntax import Call, EntityRef, Operand
 from kg_server.concurrency import off_loop
 
 MOST_COMPARED: Final = 5
@@ -127,15 +112,13 @@ class _Statement:
     end: Term
 
 
-async def look_around(
-    graph: KGAdapter, reader: Reader, number: int, call: FeatureCall | NeighborCall, most: int
-) -> Worked:
+async def look_around(graph: KGAdapter, reader: Reader, number: int, call: Call, most: int) -> Worked:
     """Return all neighbours or values of nodes.
 
     Raises:
         KGError: A name stands for nothing, or the graph does not answer.
     """
-    of, values = await reader.set_of(call.node), isinstance(call, FeatureCall)
+    of, values = await reader.set_of(call.node), call.function == "Feature"
     nodes, every = await _nodes(graph, of)
     stated, hidden = await (_features(graph, nodes, most) if values else _edges(graph, nodes, most))
     size = Count(len({each.end for each in stated}), exact=not hidden and every)
@@ -229,13 +212,13 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
     Raises:
         KGError: A name in it stands for nothing, or the graph does not answer.
     """
-    if isinstance(call, FeatureCall | NeighborCall) and call.route is None:
+    if call.function in {"Feature", "Neighbor"} and call.route is None:
         yield await look_around(graph, reader, number, call, wanted.results)
         return
     asked = await question_of(reader, call)
     if isinstance(asked.question, SharedBy):
         asked = replace(asked, question=replace(asked.question, inverses=await inverses_in_use(graph)))
-    counting = isinstance(call, CountCall) and not isinstance(asked.question, Aggregated) and asked.kind != "numbers"
+    counting = call.function == "Count" and not isinstance(asked.question, Aggregated) and asked.kind != "numbers"
     if counting:
         asked = replace(asked, question=_of_members(asked.question))
     request = SetRequest(
@@ -273,29 +256,28 @@ async def question_of(reader: Reader, operand: Operand) -> RemarkRequest:
         MisreadExpression: A name stands for nothing, or for something else.
     """
     match operand:
-        case NeighborCall(node, Route() as route):
+        case Call(function="Neighbor", operands=(node,), routes=(route,)):
             of = await reader.set_of(node)
             way = await reader.way(route, of, "relation", strict=True)
             return RemarkRequest(Listed(await reader.set_of(operand)), "nodes", of, way)
-        case FeatureCall(node, route):
+        case Call(function="Feature" | "Degree" as function, operands=(node,)):
             of = await reader.set_of(node)
-            read = None if route is None else await reader.way(route, of, "feature", strict=True)
-            await reader.naming.note_class(node, None if read is None else Kept(of, Has(read.path)))
-            column: Column = Ends(ALL_WAYS if read is None else read.path)
-            return RemarkRequest(Tabled(of, (column,)), "values", of, read)
-        case DegreeCall(node, route):
-            of = await reader.set_of(node)
-            walked = None if route is None else await reader.way(route, of, "relation")
-            await reader.naming.note_class(node, None if walked is None else Kept(of, Has(walked.path)))
-            return RemarkRequest(
-                Tabled(of, (NumberOf(ALL_WAYS if walked is None else walked.path),)), "numbers", of, walked
+            values = function == "Feature"
+            read = (
+                await reader.way(operand.route, of, "feature" if values else "relation", strict=values)
+                if operand.route
+                else None
             )
-        case BestCall():
+            await reader.naming.note_class(node, None if read is None else Kept(of, Has(read.path)))
+            path = ALL_WAYS if read is None else read.path
+            column: Column = Ends(path) if values else NumberOf(path)
+            return RemarkRequest(Tabled(of, (column,)), "values" if values else "numbers", of, read)
+        case Call(function="Top" | "Bottom"):
             best, way = await reader.best(operand)
             column = Ends(way.path) if isinstance(best.by, ValueOf) else NumberOf(way.path)
             return RemarkRequest(Tabled(best, (column,)), "nodes", best.of, way)
-        case TotalCall(function, node, route):
-            of, way, by = await reader.measured(node, route, function)
+        case Call(function="Sum" | "Mean" | "Min" | "Max" as function, routes=(route,)):
+            of, way, by = await reader.measured(operand)
             try:
                 return RemarkRequest(Aggregated(of, by, AGGREGATES[function]), "numbers", of, way)
             except InvalidRequest as error:
@@ -306,20 +288,17 @@ async def question_of(reader: Reader, operand: Operand) -> RemarkRequest:
 
 async def _other_question(reader: Reader, operand: Operand) -> RemarkRequest:
     match operand:
-        case GroupCall(node, route):
-            await reader.naming.refuse_class(node)
-            of = await reader.set_of(node)
-            way = await reader.way(route, of, "relation")
-            return RemarkRequest(Grouped(of, way.path), "groups", of, way)
-        case TableCall(node, routes):
+        case Call(function="Group" | "Table" as function, operands=(node,), routes=routes):
             await reader.naming.refuse_class(node)
             of = await reader.set_of(node)
             ways = [await reader.way(route, of, "relation") for route in routes]
+            if function == "Group":
+                return RemarkRequest(Grouped(of, ways[0].path), "groups", of, ways[0])
             return RemarkRequest(Tabled(of, tuple(Ends(way.path) for way in ways)), "rows", of, ways=tuple(ways))
-        case ShareCall(operands):
+        case Call(function="Share", operands=operands):
             sets = await reader.sets_of(operands)
             return RemarkRequest(SharedBy(sets), "rows", sets[0])
-        case CountCall(of):
+        case Call(function="Count", operands=(of,)):
             await reader.naming.refuse_class(of)
             return await question_of(reader, of)
         case _:
@@ -340,9 +319,12 @@ def _of_members(question: SetQuestion) -> SetQuestion:
 
 def _has_steps(call: Call) -> bool:
     """Say whether a call rests on more than its results say themselves."""
-    inner = call.of if isinstance(call, CountCall) else call
-    if isinstance(inner, RetrieveCall):
+    inner = call.node if call.function == "Count" else call
+    if not isinstance(inner, Call):
+        return True
+    if inner.function == "Retrieve":
         return False
-    if isinstance(inner, NeighborCall | FeatureCall | DegreeCall) and not isinstance(call, CountCall):
-        return not isinstance(inner.node, EntityRef | RetrieveCall) or len(inner.route.legs if inner.route else ()) > 1
+    if inner is call and call.function in {"Neighbor", "Feature", "Degree"}:
+        plain = isinstance(call.node, EntityRef) or call.node.function == "Retrieve"
+        return not plain or any(len(route.legs) > 1 for route in call.routes)
     return True

@@ -33,7 +33,7 @@ from kg_adapters.terms import XSD, XSD_STRING, Iri, Literal
 from kg_adapters.values import MAX_COMPARED, compared_as, order_of, value_kind
 from kg_boundary.shown import in_quotes
 from kg_server.compose.naming import Way, count_of
-from kg_server.compose.syntax import TotalFunction
+from kg_server.compose.syntax import Function as ComposeFunction
 from kg_server.names import MAX_LABEL
 
 ORDERING: Final = frozenset[Operator](("<", "<=", ">", ">="))
@@ -234,7 +234,7 @@ def _plain_digits(text: str) -> str:
     return "".join(str(decimal(mark)) if mark.isdecimal() else mark for mark in text.strip())
 
 
-AGGREGATES: Final[dict[TotalFunction, Function]] = {"Sum": "sum", "Mean": "mean", "Min": "min", "Max": "max"}
+AGGREGATES: Final[dict[ComposeFunction, Function]] = {"Sum": "sum", "Mean": "mean", "Min": "min", "Max": "max"}
 """What the graph calls the functions that make one value of many."""
 
 PARTLY: Final = "Not all values of this were fetched, so what to compare with is not known."
@@ -272,7 +272,7 @@ async def number_in(graph: KGAdapter, of: SetExpression) -> Literal:
     return Literal(str(count.value), Iri(f"{XSD}integer"))
 
 
-async def total_of(graph: KGAdapter, of: SetExpression, by: Measure, function: TotalFunction) -> Literal:
+async def total_of(graph: KGAdapter, of: SetExpression, by: Measure, function: ComposeFunction) -> Literal:
     """Return a sum, mean, least or greatest value.
 
     Raises:

@@ -38,10 +38,8 @@ from kg_server.compose.syntax import (
     EntityRef,
     Leg,
     Operand,
-    RetrieveCall,
     Route,
     Span,
-    WhereCall,
     Words,
     calls_in,
     entities_in,
@@ -192,7 +190,7 @@ class Naming:
     async def _class_said(self, operand: Operand | Words) -> str:
         """Return what to say of the name of a class; nothing where none is."""
         match operand:
-            case EntityRef(text) | Words(text) | RetrieveCall(Words(text)):
+            case EntityRef(text) | Words(text) | Call(function="Retrieve", words=Words(text)):
                 nodes = self._identities[text].nodes
             case _:
                 return ""
@@ -244,11 +242,10 @@ async def identities_of(
     for call in calls:
         texts |= dict.fromkeys(ref.text for ref in entities_in(call))
         for each in calls_in(call):
-            if isinstance(each, RetrieveCall):
-                (texts if meaning is None else retrieved)[each.text.text] = None
-            if isinstance(each, WhereCall):
-                values = (clause.value for clause in each.clauses)
-                texts |= dict.fromkeys(value.text for value in values if isinstance(value, Words))
+            if each.function == "Retrieve":
+                (texts if meaning is None else retrieved)[each.words.text] = None
+            values = (clause.value for clause in each.clauses)
+            texts |= dict.fromkeys(value.text for value in values if isinstance(value, Words))
     found = await identify(graph, list(texts))
     nearest = {} if meaning is None else {text: await _nearest(graph, meaning, text) for text in retrieved}
     return {each.text: each for each in found} | nearest

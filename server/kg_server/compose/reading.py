@@ -44,23 +44,15 @@ from kg_server.compose.naming import ALL_WAYS, Heard, Naming, Routes, Way, count
 from kg_server.compose.parser import route_in
 from kg_server.compose.syntax import (
     CONDITION,
-    BestCall,
     Call,
     Clause,
-    CountCall,
     EntityRef,
-    FeatureCall,
-    NeighborCall,
     Operand,
-    RetrieveCall,
     Route,
-    SetCall,
     SetFunction,
     Span,
-    TotalCall,
-    TypeCall,
-    WhereCall,
     Words,
+    is_number,
     kind_of,
 )
 from kg_server.names import MAX_LABEL, names_of
@@ -157,20 +149,25 @@ class Reader:
         Raises:
             MisreadExpression: A name in it stands for nothing, or for something else.
         """
-        match operand:
-            case EntityRef():
-                return await self.naming.entities(operand)
-            case RetrieveCall(words):
-                return await self.naming.entities(words, is_id=False)
-            case TypeCall(owner):
-                return await self.naming.instances(owner)
-            case NeighborCall(node, route):
-                of = await self.set_of(node)
-                return Reached(of, await self._walked(node, of, route, "relation"))
-            case SetCall(function, operands):
-                return _COMBINED[function](await self.sets_of(operands))
+        if isinstance(operand, EntityRef):
+            return await self.naming.entities(operand)
+        match operand.function:
+            case "Retrieve" | "Type" as function:
+                words, naming = operand.words, self.naming
+                return await (naming.instances(words) if function == "Type" else naming.entities(words, is_id=False))
+            case "Neighbor" | "Feature" as function:
+                of = await self.set_of(operand.node)
+                sort: Sort = "relation" if function == "Neighbor" else "feature"
+                path = await self._walked(operand.node, of, operand.route, sort)
+                return Reached(of, path) if function == "Neighbor" else Values(of, path)
+            case "Where":
+                return await self._where(operand)
+            case "Top" | "Bottom":
+                return (await self.best(operand))[0]
+            case "Union" | "Intersect" | "Minus" as function:
+                return _COMBINED[function](await self.sets_of(operand.operands))
             case _:
-                return await self._chosen_from(operand)
+                raise self.misread(operand.span, "A set is needed here: nodes or values.")
 
     async def sets_of(self, operands: Sequence[Operand]) -> tuple[SetExpression, ...]:
         """Return sets that are taken together."""
@@ -179,18 +176,6 @@ class Reader:
             others = Union((*sets[:place], *sets[place + 1 :]))
             await self.naming.note_class(operand, Intersect((sets[place], others)))
         return sets
-
-    async def _chosen_from(self, operand: Call) -> SetExpression:
-        match operand:
-            case FeatureCall(node, route):
-                of = await self.set_of(node)
-                return Values(of, await self._walked(node, of, route, "feature"))
-            case WhereCall():
-                return await self._where(operand)
-            case BestCall():
-                return (await self.best(operand))[0]
-            case _:
-                raise self.misread(operand.span, "A set is needed here: nodes or values.")
 
     async def _walked(self, node: Operand, of: SetExpression, route: Route | None, sort: Sort) -> HopPath:
         if route is None:
@@ -212,22 +197,19 @@ class Reader:
         """Return an error that points at a place of the expression."""
         return MisreadExpression(self._text, span.start, problem)
 
-    async def best(self, call: BestCall) -> tuple[Best, Way]:
+    async def best(self, call: Call) -> tuple[Best, Way]:
         """Return the set of `Top` or `Bottom`, and what it is measured by."""
-        await self.naming.refuse_class(call.node)
-        of = await self.set_of(call.node)
-        way = await self._in_one_unit(await self.way(call.route, of, "feature"), of)
-        by = await self._routes.measure(way, call.function)
+        of, way, by = await self.measured(call)
         return Best(of, by, call.n, lowest=call.function == "Bottom"), way
 
-    async def measured(self, node: Operand, route: Route, function: str) -> tuple[SetExpression, Way, Measure]:
+    async def measured(self, call: Call) -> tuple[SetExpression, Way, Measure]:
         """Return the set and the measure of a sum, mean, least or greatest."""
-        await self.naming.refuse_class(node)
-        of = await self.set_of(node)
-        way = await self._in_one_unit(await self.way(route, of, "feature"), of)
-        return of, way, await self._routes.measure(way, function)
+        await self.naming.refuse_class(call.node)
+        of = await self.set_of(call.node)
+        way = await self._in_one_unit(await self.way(call.routes[0], of, "feature"), of)
+        return of, way, await self._routes.measure(way, call.function)
 
-    async def _where(self, call: WhereCall) -> SetExpression:
+    async def _where(self, call: Call) -> SetExpression:
         await self.naming.refuse_class(call.node)
         kept = await self.set_of(call.node)
         for clause in call.clauses:
@@ -254,20 +236,19 @@ class Reader:
 
     async def _kept_by_call(self, of: SetExpression, way: Way, operator: Operator, value: Operand) -> SetExpression:
         """Return the members that compare with what a call gives; several values are members of a set, like nodes."""
-        match value:
-            case TotalCall(function, node, route):
-                among, _, by = await self.measured(node, route, function)
-                given = await total_of(self._graph, among, by, function)
-            case CountCall(counted):
-                await self.naming.refuse_class(counted)
-                given = await number_in(self._graph, await self.set_of(counted))
-            case _:
-                to = await self.set_of(value)
-                found = await value_in(self._graph, to, or_none=operator in {"=", "!="}) if holds_values(to) else None
-                if found is None:
-                    return kept_by_members(of, way, operator, to)
-                given, witnesses = found
-                self.heard.compared += witnesses
+        if not is_number(value):
+            to = await self.set_of(value)
+            found = await value_in(self._graph, to, or_none=operator in {"=", "!="}) if holds_values(to) else None
+            if found is None:
+                return kept_by_members(of, way, operator, to)
+            given, witnesses = found
+            self.heard.compared += witnesses
+        elif value.function == "Count":
+            await self.naming.refuse_class(value.node)
+            given = await number_in(self._graph, await self.set_of(value.node))
+        else:
+            among, _, by = await self.measured(value)
+            given = await total_of(self._graph, among, by, value.function)
         await require_unit(self._graph, self._text, way, given)
         return kept_by_literal(of, way, operator, given)
 
@@ -315,5 +296,6 @@ def _sort_of(value: Words | Operand | None) -> Sort:
         case Words(text, quoted=is_quoted):
             plain = text[:1].isdecimal() and not is_quoted
         case _:
-            plain = kind_of(value) == "values" or isinstance(value, TotalCall)
+            # How many there are is compared with nodes as well.
+            plain = kind_of(value) == "values" or (is_number(value) and value.function != "Count")
     return "feature" if plain else "relation"

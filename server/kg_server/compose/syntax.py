@@ -3,39 +3,32 @@
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeGuard, get_args
 from typing import Literal as Choice
 
 from kg_adapters.algebra import Operator
 from kg_boundary.shown import in_quotes, read_back
 from kg_server.naming.refusals import MisreadExpression, closest
 
+PaperFunction: TypeAlias = Choice["Retrieve", "Feature", "Neighbor", "Degree"]
+
 SetFunction: TypeAlias = Choice["Union", "Intersect", "Minus"]
 
-WalkFunction: TypeAlias = Choice["Feature", "Neighbor", "Degree"]
+OtherFunction: TypeAlias = Choice[
+    "Count", "Type", "Where", "Top", "Bottom", "Sum", "Mean", "Min", "Max", "Group", "Share", "Table"
+]
 
-BestFunction: TypeAlias = Choice["Top", "Bottom"]
-
-TotalFunction: TypeAlias = Choice["Sum", "Mean", "Min", "Max"]
-
-OtherFunction: TypeAlias = Choice["Retrieve", "Type", "Count", "Where", "Group", "Share", "Table"]
-
-Function: TypeAlias = SetFunction | WalkFunction | BestFunction | TotalFunction | OtherFunction
+Function: TypeAlias = PaperFunction | SetFunction | OtherFunction
 
 Kind: TypeAlias = Choice["nodes", "values", "numbers", "groups", "rows"]
 
 Mark: TypeAlias = Choice["", "-", "~"]
 
-_NAMES: Final[tuple[Function, ...]] = (
-    *("Retrieve", "Feature", "Neighbor", "Degree", "Count", "Union", "Intersect", "Minus"),
-    *("Type", "Where", "Top", "Bottom", "Sum", "Mean", "Min", "Max", "Group", "Share", "Table"),
-)
-
-PAPER: Final = frozenset(_NAMES[:4])
+PAPER: Final = frozenset[Function](get_args(PaperFunction))
 """The functions of the paper."""
 
 FUNCTIONS: Final[Mapping[str, Function]] = {
-    **{name.lower(): name for name in _NAMES},
+    **{name.lower(): name for each in (PaperFunction, SetFunction, OtherFunction) for name in get_args(each)},
     "neighbour": "Neighbor",
     "getneighbor": "Neighbor",
     "getneighbour": "Neighbor",
@@ -58,6 +51,9 @@ class Words:
     text: str
     span: Span = field(compare=False)
     quoted: bool = False
+
+
+_NO_WORDS: Final = Words("", Span(0, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,66 +82,6 @@ class EntityRef:
 
 
 @dataclass(frozen=True, slots=True)
-class RetrieveCall:
-    """`Retrieve[text]`: the entities that a text names."""
-
-    text: Words
-    span: Span = field(compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class TypeCall:
-    """`Type[class]`: the instances of a class, those of its subclasses too."""
-
-    owner: Words
-    span: Span = field(compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class FeatureCall:
-    """`Feature[node, feature]`: the values of each node; all of them without a feature."""
-
-    node: "Operand"
-    route: Route | None
-    span: Span = field(compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class NeighborCall:
-    """`Neighbor[node, relation]`: what a route leads to from the nodes; all that is next to them without one."""
-
-    node: "Operand"
-    route: Route | None
-    span: Span = field(compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class DegreeCall:
-    """`Degree[node, relation]`: how many neighbours each node has; over everything, both ways, without a relation."""
-
-    node: "Operand"
-    route: Route | None
-    span: Span = field(compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class CountCall:
-    """`Count[…]`: how many different nodes or values there are."""
-
-    of: "Operand"
-    span: Span = field(compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class SetCall:
-    """`Union[…, …]`, `Intersect[…, …]` and `Minus[…, …]` of two or more sets."""
-
-    function: SetFunction
-    operands: tuple["Operand", ...]
-    span: Span = field(compare=False)
-
-
-@dataclass(frozen=True, slots=True)
 class Clause:
     """A condition of `Where`: that a route leads anywhere, or how what it leads to compares with a value or a set."""
 
@@ -155,76 +91,37 @@ class Clause:
 
 
 @dataclass(frozen=True, slots=True)
-class WhereCall:
-    """`Where[set, condition, …]`: the members of which all conditions are true."""
+class Call:
+    """A function and what it is given, as in `Top[set, by, n]`.
 
-    node: "Operand"
-    clauses: tuple[Clause, ...]
+    Args:
+        function: The function.
+        span: Where the call stands.
+        operands: What it starts from: one node or set, of `Union`, `Intersect`, `Minus` and `Share` two or more.
+        routes: The relations that it walks or measures by: one, none for all of them, of `Table` one for each column.
+        words: What `Retrieve` looks for, or the class of `Type`.
+        clauses: The conditions of `Where`.
+        n: How many `Top` and `Bottom` give.
+    """
+
+    function: Function
     span: Span = field(compare=False)
+    operands: tuple["Operand", ...] = ()
+    routes: tuple[Route, ...] = ()
+    words: Words = _NO_WORDS
+    clauses: tuple[Clause, ...] = ()
+    n: int = 1
 
+    @property
+    def node(self) -> "Operand":
+        """What the call starts from, where that is one thing."""
+        return self.operands[0]
 
-@dataclass(frozen=True, slots=True)
-class BestCall:
-    """`Top[set, by, n]` and `Bottom[set, by, n]`."""
+    @property
+    def route(self) -> Route | None:
+        """The first relation that it walks or measures by; None for all of them."""
+        return self.routes[0] if self.routes else None
 
-    function: BestFunction
-    node: "Operand"
-    route: Route
-    n: int
-    span: Span = field(compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class TotalCall:
-    """`Sum[set, by]`, `Mean`, `Min` and `Max`."""
-
-    function: TotalFunction
-    node: "Operand"
-    route: Route
-    span: Span = field(compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class GroupCall:
-    """`Group[set, by]`: how many members lead to each node or value."""
-
-    node: "Operand"
-    route: Route
-    span: Span = field(compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class TableCall:
-    """`Table[set, by, …]`: one row for every member."""
-
-    node: "Operand"
-    routes: tuple[Route, ...]
-    span: Span = field(compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class ShareCall:
-    """`Share[a, b, …]`: what all of them have in common."""
-
-    operands: tuple["Operand", ...]
-    span: Span = field(compare=False)
-
-
-Call: TypeAlias = (
-    RetrieveCall
-    | TypeCall
-    | FeatureCall
-    | NeighborCall
-    | DegreeCall
-    | CountCall
-    | SetCall
-    | WhereCall
-    | BestCall
-    | TotalCall
-    | GroupCall
-    | TableCall
-    | ShareCall
-)
 
 Operand: TypeAlias = Call | EntityRef
 
@@ -237,37 +134,33 @@ class RefusedPart:
     span: Span
 
 
+_GIVES: Final[Mapping[Function, Kind]] = {
+    **dict.fromkeys(("Degree", "Count", "Sum", "Mean", "Min", "Max"), "numbers"),
+    "Feature": "values",
+    "Group": "groups",
+    **dict.fromkeys(("Table", "Share"), "rows"),
+}
+"""What functions give beside nodes."""
+
+
 def kind_of(operand: Operand) -> Kind:
     """Return what an operand gives."""
-    match operand:
-        case EntityRef() | RetrieveCall() | NeighborCall() | TypeCall() | WhereCall() | BestCall():
-            return "nodes"
-        case FeatureCall():
-            return "values"
-        case DegreeCall() | CountCall() | TotalCall():
-            return "numbers"
-        case SetCall():
-            return kind_of(operand.operands[0])
-        case GroupCall():
-            return "groups"
-        case TableCall() | ShareCall():
-            return "rows"
+    if isinstance(operand, EntityRef):
+        return "nodes"
+    if operand.function in {"Union", "Intersect", "Minus"}:
+        return kind_of(operand.node)
+    return _GIVES.get(operand.function, "nodes")
+
+
+def is_number(operand: Operand) -> TypeGuard[Call]:
+    """Return whether an operand gives one number."""
+    return isinstance(operand, Call) and kind_of(operand) == "numbers" and operand.function != "Degree"
 
 
 def operands_of(call: Call) -> tuple[Operand, ...]:
     """Return the operands that must be known before a call can be worked out."""
-    match call:
-        case RetrieveCall() | TypeCall():
-            return ()
-        case CountCall():
-            return (call.of,)
-        case SetCall() | ShareCall():
-            return call.operands
-        case WhereCall():
-            values = (clause.value for clause in call.clauses)
-            return (call.node, *(value for value in values if value is not None and not isinstance(value, Words)))
-        case _:
-            return (call.node,)
+    values = (clause.value for clause in call.clauses)
+    return (*call.operands, *(value for value in values if value is not None and not isinstance(value, Words)))
 
 
 def entities_in(operand: Operand) -> Iterator[EntityRef]:
