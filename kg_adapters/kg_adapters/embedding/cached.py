@@ -11,10 +11,9 @@ from typing import Final
 import anyio
 import anyio.to_thread
 import numpy as np
-from filelock import FileLock
 
-from kg_adapters.embedding.protocol import Embedder, PackedRows, Vectors, pack, unpack
-from kg_boundary.private_files import FILE_MODE, private_database, private_folder
+from kg_adapters.embedding.protocol import Embedder, PackedRows, Vectors, WrappedEmbedder, pack, unpack
+from kg_adapters.http.reply_file import open_shared
 
 _FIRST_ROWS: Final = 1_024
 # So much is given up at once when the memory is full, because finding what was used least takes a while.
@@ -85,7 +84,6 @@ class VectorMemory:
             self._texts[slot] = ""
 
 
-_BUSY_S: Final = 1.0
 _KEYS_AT_ONCE: Final = 500
 _SCHEMA: Final = """
     CREATE TABLE IF NOT EXISTS vectors (number INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL)
@@ -114,17 +112,7 @@ class VectorFile:
         self._model = fingerprint.encode()
         self._dimensions = dimensions
         self._max_rows = max_rows
-        private_folder(path.parent)
-        # Two processes that switch a new file to WAL at once would not wait for each other.
-        with FileLock(path.with_name(f".{path.name}.lock"), timeout=_BUSY_S, mode=FILE_MODE):
-            private_database(path)
-            self._connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
-            try:
-                for statement in _SET_UP:
-                    self._connection.execute(statement)
-            except sqlite3.Error:
-                self._connection.close()
-                raise
+        self._connection = open_shared(path, _SET_UP)
 
     def read(self, texts: Sequence[str]) -> dict[str, PackedRows]:
         """Return the rows of those texts that the file knows; shape [dimensions] each.
@@ -183,7 +171,7 @@ _CALLS_AT_ONCE: Final = 4
 _log = logging.getLogger(__name__)
 
 
-class CachedEmbedder:
+class CachedEmbedder(WrappedEmbedder):
     """Wraps an embedder: vectors of texts that were met before come from memory, or else from a file.
 
     Vectors are rounded to 16 bits wherever they come from, so that an answer does not depend on what was asked before.
@@ -200,7 +188,7 @@ class CachedEmbedder:
     def __init__(
         self, embedder: Embedder, *, memory_rows: int = MEMORY_ROWS, path: Path | None, file_rows: int = FILE_ROWS
     ) -> None:
-        self._embedder = embedder
+        super().__init__(embedder)
         self._memory = VectorMemory(memory_rows, embedder.dimensions)
         self._path = path
         self._file_rows = file_rows
@@ -208,16 +196,6 @@ class CachedEmbedder:
         self._turn = Lock()
         self._calls = anyio.CapacityLimiter(_CALLS_AT_ONCE)
         self._pending: dict[str, anyio.Event] = {}
-
-    @property
-    def fingerprint(self) -> str:
-        """See `Embedder`."""
-        return self._embedder.fingerprint
-
-    @property
-    def dimensions(self) -> int:
-        """See `Embedder`."""
-        return self._embedder.dimensions
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """See `Embedder`."""

@@ -39,6 +39,27 @@ class Embedder(Protocol):
         ...
 
 
+class WrappedEmbedder:
+    """An embedder around another one, whose model it has.
+
+    Args:
+        embedder: The other one.
+    """
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    @property
+    def fingerprint(self) -> str:
+        """See `Embedder`."""
+        return self._embedder.fingerprint
+
+    @property
+    def dimensions(self) -> int:
+        """See `Embedder`."""
+        return self._embedder.dimensions
+
+
 def unit_rows(vectors: Vectors) -> Vectors:
     """Return the vectors scaled to unit length; rows of zeros stay as they are."""
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))

@@ -5,14 +5,14 @@ from typing import Final
 
 import anyio
 
-from kg_adapters.embedding.protocol import Embedder, Vectors
+from kg_adapters.embedding.protocol import Embedder, Vectors, WrappedEmbedder
 from kg_adapters.errors import RETRY_S, BackendError, ModelBusy, ModelUnavailable
 from kg_adapters.http.pacing import CircuitBreaker, Timing
 
 _WHO: Final = "The embedding service"
 
 
-class GuardedEmbedder:
+class GuardedEmbedder(WrappedEmbedder):
     """Wraps an embedder whose model is elsewhere, so that whoever can do without it never waits for it long.
 
     After a failure it fails at once for `pause_s` seconds; then one call tries it again.
@@ -27,19 +27,9 @@ class GuardedEmbedder:
     def __init__(
         self, embedder: Embedder, *, timeout_s: float, pause_s: float = RETRY_S, timing: Timing | None = None
     ) -> None:
-        self._embedder = embedder
+        super().__init__(embedder)
         self._timeout_s = timeout_s
         self._breaker = CircuitBreaker(_WHO, failures_until_pause=1, pause_s=pause_s, timing=timing or Timing())
-
-    @property
-    def fingerprint(self) -> str:
-        """See `Embedder`."""
-        return self._embedder.fingerprint
-
-    @property
-    def dimensions(self) -> int:
-        """See `Embedder`."""
-        return self._embedder.dimensions
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """See `Embedder`.
@@ -50,7 +40,8 @@ class GuardedEmbedder:
         try:
             with self._breaker.admitted() as admission:
                 try:
-                    vectors = await self._in_time(texts)
+                    late = BackendError(f"{_WHO} gave no answer within {self._timeout_s:g} s.")
+                    vectors = await _in_time(self._embedder, texts, self._timeout_s, late)
                 except BackendError as error:
                     admission.failing(str(error))
                     raise
@@ -59,21 +50,13 @@ class GuardedEmbedder:
         except BackendError as error:
             raise ModelUnavailable(str(error)) from error
 
-    async def _in_time(self, texts: Sequence[str]) -> Vectors:
-        vectors: Vectors | None = None
-        with anyio.move_on_after(self._timeout_s):
-            vectors = await self._embedder.embed(texts)
-        if vectors is None:
-            raise BackendError(f"{_WHO} gave no answer within {self._timeout_s:g} s.")
-        return vectors
-
 
 _BUSY: Final = "The embedding model is busy with others. Ask again in a moment."
 SHORT: Final = 16
 """How many texts a short call has at most: one batch of the shipped model."""
 
 
-class QueuedEmbedder:
+class QueuedEmbedder(WrappedEmbedder):
     """Wraps an embedder that computes here, where more may be asked than the processors can do.
 
     Short calls pass at once. Longer ones are done one after the other, so that those that are begun are finished; were
@@ -86,20 +69,10 @@ class QueuedEmbedder:
     """
 
     def __init__(self, embedder: Embedder, *, wait_s: float, timeout_s: float) -> None:
-        self._embedder = embedder
+        super().__init__(embedder)
         self._wait_s = wait_s
         self._timeout_s = timeout_s
         self._turn = anyio.Lock()
-
-    @property
-    def fingerprint(self) -> str:
-        """See `Embedder`."""
-        return self._embedder.fingerprint
-
-    @property
-    def dimensions(self) -> int:
-        """See `Embedder`."""
-        return self._embedder.dimensions
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """See `Embedder`.
@@ -108,20 +81,19 @@ class QueuedEmbedder:
             ModelBusy: Others had their turn for too long.
         """
         if len(texts) <= SHORT:
-            return await self._in_time(texts)
+            return await _in_time(self._embedder, texts, self._timeout_s, ModelBusy(_BUSY))
         with anyio.move_on_after(self._wait_s) as waiting:
             await self._turn.acquire()
         if waiting.cancelled_caught:
             raise ModelBusy(_BUSY)
         try:
-            return await self._in_time(texts)
+            return await _in_time(self._embedder, texts, self._timeout_s, ModelBusy(_BUSY))
         finally:
             self._turn.release()
 
-    async def _in_time(self, texts: Sequence[str]) -> Vectors:
-        vectors: Vectors | None = None
-        with anyio.move_on_after(self._timeout_s):
-            vectors = await self._embedder.embed(texts)
-        if vectors is None:
-            raise ModelBusy(_BUSY)
-        return vectors
+
+async def _in_time(embedder: Embedder, texts: Sequence[str], timeout_s: float, late: BackendError) -> Vectors:
+    """Return vectors; raise `late` where there are none within so many seconds."""
+    with anyio.move_on_after(timeout_s):
+        return await embedder.embed(texts)
+    raise late

@@ -2,8 +2,8 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
 from typing import Final, TypeVar
 
@@ -26,52 +26,160 @@ from kg_adapters.http.reply_file import ReplyFile
 from kg_boundary.bodies import SLICE_BYTES, TooLarge, Unpackable, read_body, stays_in_place
 
 T = TypeVar("T")
-
 _MAX_TOLD_BYTES: Final = 8_000
-
 _REDIRECTS: Final = frozenset({301, 302, 307, 308})
+# A caller in more of a hurry than that learns nothing about the endpoint, which others may have time for.
+_FAIR_SHARE: Final = 0.5
 
 
 @dataclass(slots=True)
-class RequestProgress:
-    """How far a request has come, for whoever interrupts it.
+class _Call:
+    """One call of `ask` while it lasts.
 
     Attributes:
         doing: What is under way, as in "waiting for its answer".
-        sent: Whether the endpoint was approached at all.
+        sent: Whether the endpoint was approached by the last request at all.
         answered: Whether it has sent anything.
+        before: What the last request ended with, if it is being repeated.
+        fresh: The reply that was read, if it came from the endpoint.
     """
 
-    doing: str = "waiting for a free connection"
+    timeout_s: float
+    end: float
+    doing: str = ""
     sent: bool = False
     answered: bool = False
+    before: Failure | None = None
+    fresh: HttpReply | None = None
 
 
-class Exchange:
-    """Sends requests to one endpoint and to no other host; connections are opened with the first.
+class EndpointClient:
+    """Sends requests to one endpoint, from any number of tasks of one event loop; opens nothing before the first.
+
+    Requests must be safe to repeat, as queries are: after a failure that may pass they are repeated, with pauses that
+    grow, or as long as the endpoint asks for. While it is down, calls fail at once.
 
     Args:
-        options: Where the endpoint is, who asks, and how large an answer may be.
-        now: The time of day, with its zone.
+        options: Where the endpoint is, and all limits; `url` is the only host that is ever asked.
+        timing: Where time and chance come from.
+        pace: Decides when each request may be sent; a client has its own when None.
+        replies: Keeps replies that could be read; None for nowhere.
+
+    Attributes:
+        teller: Words the failures of the endpoint.
     """
 
-    def __init__(self, options: EndpointOptions, *, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        options: EndpointOptions,
+        *,
+        timing: Timing | None = None,
+        pace: Pace | None = None,
+        replies: ReplyFile | None = None,
+    ) -> None:
+        self._timing = timing or Timing()
+        self._fair_s = options.timeout_s * _FAIR_SHARE
+        self._pace = pace or SharedHold(options.who, self._timing)
+        self._replies = replies
         self._options = options
-        self._now = now
         self._url = httpx2.URL(options.url)
         self._authentication = authentication_of(options)
+        self._redactor = redactor_of(options)
+        self.teller = FailureTeller(options.who, self._redactor, options.service)
         self._opening = anyio.Lock()
         self._http: httpx2.AsyncClient | None = None
         self._closed = False
-        self._redactor = redactor_of(options)
-        self.teller = FailureTeller(options.who, self._redactor, options.service)
+        self._slots = anyio.Semaphore(options.max_concurrency)
+        self._backoff = Backoff(options.max_retries, options.backoff_s, options.max_backoff_s)
+        self._breaker = CircuitBreaker(
+            options.who,
+            failures_until_pause=options.failures_until_pause,
+            pause_s=options.pause_s,
+            timing=self._timing,
+        )
 
-    async def send(self, request: HttpRequest, progress: RequestProgress) -> HttpReply | Failure:
-        """Send a request once, and return its reply or why there is none.
+    async def ask(self, request: HttpRequest, read: Callable[[HttpReply], T | Failure], *, timeout_s: float) -> T:
+        """Send a request, unless the reply to it is kept, and return what is read in the reply.
 
         Args:
-            request: What to send.
-            progress: Told how far it has come.
+            request: What to send; its URL is the endpoint's.
+            read: Called in a thread. It returns the failure that a reply with a status of success tells of, which is
+                handled like any other.
+            timeout_s: The most seconds that it takes until there is an answer or an error, whatever happens.
+
+        Raises:
+            InvalidRequest: The endpoint says that the request is wrong.
+            BackendTimeout: There was no reply in time.
+            BackendUnavailable: The endpoint cannot be reached, refuses to serve now, or failed too often lately.
+            BackendError: The endpoint failed, or its reply is none that was asked for.
+        """
+        call = _Call(timeout_s, self._timing.clock() + timeout_s)
+        kept = None if self._replies is None else await self._replies.recall(request)
+        if kept is not None:
+            said = await self._in_time(partial(self._reading, kept, read, call), call)
+        else:
+            with self._breaker.admitted() as admission:
+                said = await self._in_time(partial(self._patiently, request, read, call), call)
+                if isinstance(said, Failure) and said.counts:
+                    admission.failing(str(said.error))
+                elif call.answered:
+                    admission.health = "alive"
+        if isinstance(said, Failure):
+            raise said.error from said.cause
+        if self._replies is not None and call.fresh is not None and call.fresh.whole:
+            await self._replies.keep(request, call.fresh)
+        return said
+
+    async def aclose(self) -> None:
+        """Close the connections; calling it twice is harmless, and afterwards nothing is sent any more."""
+        self._closed = True
+        http, self._http = self._http, None
+        if http is not None:
+            await http.aclose()
+        if self._replies is not None:
+            await self._replies.aclose()
+
+    async def _in_time(self, work: Callable[[], Awaitable[T | Failure]], call: _Call) -> T | Failure:
+        with anyio.move_on_after(call.timeout_s):
+            return await work()
+        failure = self.teller.late(call.timeout_s, call.doing, call.before)
+        return failure if call.sent and call.timeout_s >= self._fair_s else Failure(failure.error)
+
+    async def _patiently(
+        self, request: HttpRequest, read: Callable[[HttpReply], T | Failure], call: _Call
+    ) -> T | Failure:
+        repetition = 0
+        while True:
+            call.doing, call.sent, call.answered = "waiting for a free connection", False, False
+            async with self._slots:
+                await self._pace.turn(call.end - self._timing.clock())
+                outcome = await self._send(request, call)
+            said = outcome if isinstance(outcome, Failure) else await self._reading(outcome, read, call)
+            if not isinstance(said, Failure):
+                call.fresh = outcome if isinstance(outcome, HttpReply) else None
+                return said
+            if said.retry_after_s is not None:
+                self._pace.hold(said.retry_after_s)
+            pause_s = self._pause_s(said, repetition)
+            if pause_s is None or self._timing.clock() + pause_s >= call.end:
+                return said
+            call.before = said
+            call.doing = "waiting to try again"
+            await self._timing.sleep(pause_s)
+            repetition += 1
+
+    async def _reading(self, reply: HttpReply, read: Callable[[HttpReply], T | Failure], call: _Call) -> T | Failure:
+        call.doing, call.sent, call.answered = "making sense of its answer", False, True
+        return await anyio.to_thread.run_sync(read, reply, abandon_on_cancel=True)
+
+    def _pause_s(self, failure: Failure, repetition: int) -> float | None:
+        if not failure.may_pass:
+            return None
+        pause_s = self._backoff.pause_s(repetition, self._timing.chance())
+        return pause_s if pause_s is None else max(pause_s, failure.retry_after_s or 0.0)
+
+    async def _send(self, request: HttpRequest, call: _Call) -> HttpReply | Failure:
+        """Send a request once, and return its reply or why there is none.
 
         Raises:
             InvalidRequest: The request is for another host than the options name.
@@ -80,27 +188,20 @@ class Exchange:
         if not stays_in_place(self._url, httpx2.URL(request.url)):
             raise InvalidRequest(f"Only {self._options.host} may be asked here.")
         http = await self._client()
-        progress.doing, progress.sent = "connecting or waiting for its answer", True
+        call.doing, call.sent = "connecting or waiting for its answer", True
         try:
             async with self._answer(http, self._prepared(http, request)) as response:
-                progress.answered = True
+                call.answered = True
                 if isinstance(redirected := self._redirected(response), Failure):
                     return redirected
                 if redirected is None:
-                    return await self._read(response, request, progress)
+                    return await self._read(response, request, call)
                 await _leave(response)
             async with self._answer(http, redirected) as response:
-                return await self._read(response, request, progress)
+                return await self._read(response, request, call)
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
             # ValueError: a challenge to authenticate that makes no sense.
             return self.teller.broken(error)
-
-    async def aclose(self) -> None:
-        """Close the connections; calling it twice is harmless."""
-        self._closed = True
-        http, self._http = self._http, None
-        if http is not None:
-            await http.aclose()
 
     async def _client(self) -> httpx2.AsyncClient:
         async with self._opening:
@@ -144,12 +245,10 @@ class Exchange:
             asked.method, target, headers=headers, content=asked.content or None, extensions=asked.extensions
         )
 
-    async def _read(
-        self, response: httpx2.Response, request: HttpRequest, progress: RequestProgress
-    ) -> HttpReply | Failure:
-        progress.doing = "reading its answer"
+    async def _read(self, response: httpx2.Response, request: HttpRequest, call: _Call) -> HttpReply | Failure:
+        call.doing = "reading its answer"
         if not response.is_success:
-            progress.doing = f"reading why it refused (HTTP {response.status_code})"
+            call.doing = f"reading why it refused (HTTP {response.status_code})"
             return self.teller.refused(await self._refusal(response))
         reply = HttpReply(str(response.url), response.status_code, dict(response.headers.items()), b"")
         if reply.media_type not in request.accepted:
@@ -172,7 +271,7 @@ class Exchange:
 
     async def _refusal(self, response: httpx2.Response) -> Refusal:
         text = await _beginning(response)
-        now = self._now()
+        now = self._timing.now()
         seconds = retry_after_s(response.headers.get("retry-after"), now)
         retry_at = "" if seconds is None else f"{now + timedelta(seconds=seconds):%H:%M:%S} UTC"
         return Refusal(response.status_code, text, seconds, retry_at)
@@ -204,135 +303,3 @@ async def _beginning(response: httpx2.Response) -> str:
     with suppress(TooLarge, Unpackable, httpx2.TransportError):
         await read_body(response.aiter_raw(), _encoding(response), max_bytes=_MAX_TOLD_BYTES, received=body)
     return body.decode("utf-8", "replace")
-
-
-# A caller in more of a hurry than that learns nothing about the endpoint, which others may have time for.
-_FAIR_SHARE: Final = 0.5
-
-
-@dataclass(slots=True)
-class _Call:
-    """One call of `ask` while it lasts."""
-
-    timeout_s: float
-    end: float
-    progress: RequestProgress = field(default_factory=RequestProgress)
-    before: Failure | None = None
-    fresh: HttpReply | None = None
-
-
-class EndpointClient:
-    """Sends requests to one endpoint, from any number of tasks of one event loop; opens nothing before the first.
-
-    Requests must be safe to repeat, as queries are: after a failure that may pass they are repeated, with pauses that
-    grow, or as long as the endpoint asks for. While it is down, calls fail at once.
-
-    Args:
-        options: Where the endpoint is, and all limits; `url` is the only host that is ever asked.
-        timing: Where time and chance come from.
-        pace: Decides when each request may be sent; a client has its own when None.
-        replies: Keeps replies that could be read; None for nowhere.
-
-    Attributes:
-        teller: Words the failures of the endpoint.
-    """
-
-    def __init__(
-        self,
-        options: EndpointOptions,
-        *,
-        timing: Timing | None = None,
-        pace: Pace | None = None,
-        replies: ReplyFile | None = None,
-    ) -> None:
-        self._timing = timing or Timing()
-        self._fair_s = options.timeout_s * _FAIR_SHARE
-        self._pace = pace or SharedHold(options.who, self._timing)
-        self._replies = replies
-        self._exchange = Exchange(options, now=self._timing.now)
-        self.teller = self._exchange.teller
-        self._slots = anyio.Semaphore(options.max_concurrency)
-        self._backoff = Backoff(options.max_retries, options.backoff_s, options.max_backoff_s)
-        self._breaker = CircuitBreaker(
-            options.who,
-            failures_until_pause=options.failures_until_pause,
-            pause_s=options.pause_s,
-            timing=self._timing,
-        )
-
-    async def ask(self, request: HttpRequest, read: Callable[[HttpReply], T | Failure], *, timeout_s: float) -> T:
-        """Send a request, unless the reply to it is kept, and return what is read in the reply.
-
-        Args:
-            request: What to send; its URL is the endpoint's.
-            read: Called in a thread. It returns the failure that a reply with a status of success tells of, which is
-                handled like any other.
-            timeout_s: The most seconds that it takes until there is an answer or an error, whatever happens.
-
-        Raises:
-            InvalidRequest: The endpoint says that the request is wrong.
-            BackendTimeout: There was no reply in time.
-            BackendUnavailable: The endpoint cannot be reached, refuses to serve now, or failed too often lately.
-            BackendError: The endpoint failed, or its reply is none that was asked for.
-        """
-        call = _Call(timeout_s, self._timing.clock() + timeout_s)
-        kept = None if self._replies is None else await self._replies.recall(request)
-        if kept is not None:
-            said = await self._in_time(partial(self._reading, kept, read, call), call)
-        else:
-            with self._breaker.admitted() as admission:
-                said = await self._in_time(partial(self._patiently, request, read, call), call)
-                if isinstance(said, Failure) and said.counts:
-                    admission.failing(str(said.error))
-                elif call.progress.answered:
-                    admission.health = "alive"
-        if isinstance(said, Failure):
-            raise said.error from said.cause
-        if self._replies is not None and call.fresh is not None and call.fresh.whole:
-            await self._replies.keep(request, call.fresh)
-        return said
-
-    async def aclose(self) -> None:
-        """Close the connections; calling it twice is harmless, and afterwards nothing is sent any more."""
-        await self._exchange.aclose()
-        if self._replies is not None:
-            await self._replies.aclose()
-
-    async def _in_time(self, work: Callable[[], Awaitable[T | Failure]], call: _Call) -> T | Failure:
-        with anyio.move_on_after(call.timeout_s):
-            return await work()
-        failure = self.teller.late(call.timeout_s, call.progress.doing, call.before)
-        return failure if call.progress.sent and call.timeout_s >= self._fair_s else Failure(failure.error)
-
-    async def _patiently(
-        self, request: HttpRequest, read: Callable[[HttpReply], T | Failure], call: _Call
-    ) -> T | Failure:
-        repetition = 0
-        while True:
-            call.progress = RequestProgress()
-            async with self._slots:
-                await self._pace.turn(call.end - self._timing.clock())
-                outcome = await self._exchange.send(request, call.progress)
-            said = outcome if isinstance(outcome, Failure) else await self._reading(outcome, read, call)
-            if not isinstance(said, Failure):
-                call.fresh = outcome if isinstance(outcome, HttpReply) else None
-                return said
-            if said.retry_after_s is not None:
-                self._pace.hold(said.retry_after_s)
-            pause_s = self._pause_s(said, repetition)
-            if pause_s is None or self._timing.clock() + pause_s >= call.end:
-                return said
-            call.before = said
-            call.progress.doing = "waiting to try again"
-            await self._timing.sleep(pause_s)
-            repetition += 1
-
-    async def _reading(self, reply: HttpReply, read: Callable[[HttpReply], T | Failure], call: _Call) -> T | Failure:
-        call.progress = RequestProgress("making sense of its answer", answered=True)
-        return await anyio.to_thread.run_sync(read, reply, abandon_on_cancel=True)
-
-    def _pause_s(self, failure: Failure, repetition: int) -> float | None:
-        if not failure.may_pass:
-            return None
-        pause_s = self._backoff.pause_s(repetition, self._timing.chance())
-        return pause_s if pause_s is None else max(pause_s, failure.retry_after_s or 0.0)

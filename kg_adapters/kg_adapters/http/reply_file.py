@@ -5,20 +5,20 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
 import anyio.to_thread
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from kg_adapters.http.messages import HttpReply, HttpRequest
 from kg_boundary.private_files import FILE_MODE, private_database, private_folder
 
+_BUSY_S: Final = 1.0
 MAX_BODY_BYTES: Final = 2_000_000
 MAX_FILE_BYTES: Final = 200_000_000
-_BUSY_S: Final = 1.0
 _SCHEMA: Final = """
     CREATE TABLE IF NOT EXISTS replies (
         number INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, time REAL NOT NULL, head TEXT NOT NULL, body BLOB NOT NULL
@@ -107,24 +107,10 @@ class ReplyFile:
     def _opened(self) -> sqlite3.Connection | None:
         if self._connection is None and self._usable:
             try:
-                self._connection = self._open()
-            except (sqlite3.Error, OSError, Timeout):
+                self._connection = open_shared(self.path, _SET_UP)
+            except (sqlite3.Error, OSError):
                 self._usable = False
         return self._connection
-
-    def _open(self) -> sqlite3.Connection:
-        private_folder(self.path.parent)
-        # Two processes that switch a new file to WAL at once would not wait for each other.
-        with FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=_BUSY_S, mode=FILE_MODE):
-            private_database(self.path)
-            connection = sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
-            try:
-                for statement in _SET_UP:
-                    connection.execute(statement)
-            except sqlite3.Error:
-                connection.close()
-                raise
-            return connection
 
     def _give_up(self) -> None:
         self._usable = False
@@ -143,3 +129,28 @@ def _reply(head: str, body: bytes) -> HttpReply:
     return HttpReply(
         str(url), int(status), {str(name): str(value) for name, value in dict(headers).items()}, zlib.decompress(body)
     )
+
+
+def open_shared(path: Path, set_up: Iterable[str]) -> sqlite3.Connection:
+    """Open an SQLite file that any number of processes and threads may use at once, for its owner alone.
+
+    Args:
+        path: The file; it is made where it is missing, with the folder around it.
+        set_up: What is executed first.
+
+    Raises:
+        sqlite3.Error: The file is damaged, or something else.
+        OSError: It cannot be made or opened, or another process has been making it for too long.
+    """
+    private_folder(path.parent)
+    # Two processes that switch a new file to WAL at once would not wait for each other.
+    with FileLock(path.with_name(f".{path.name}.lock"), timeout=_BUSY_S, mode=FILE_MODE):
+        private_database(path)
+        connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+        try:
+            for statement in set_up:
+                connection.execute(statement)
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
