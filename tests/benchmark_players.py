@@ -98,7 +98,7 @@ def in_order(*replies: str) -> Callable[[str], str]:
 
 def _reply(prompt: str, answer: str) -> str:  # noqa: PLR0911 - one for each kind of prompt
     if "Its relations, by number" in prompt:
-        number = re.search(r"^(\d+)\. capital \(", prompt, re.MULTILINE)
+        number = re.search(r"^(\d+)\. capital(?! of)", prompt, re.MULTILINE)
         return f"{number[1]}: 0.9" if number else "none"
     if "Reached, by number" in prompt:
         return "1: 1.0"

@@ -1,5 +1,6 @@
 """Graph Counselor with one reply a step: what its prompts hold, and what a new attempt begins with."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -101,9 +102,10 @@ async def test_the_linked_entities_own_relations_are_in_the_first_prompt(tmp_pat
     async with story(tmp_path, GOETHE) as graph:
         answer = await GraphCounselor(llm, graph).answer("Who was the partner of Goethe?", ["Q5879"])
     first, second, judged = (each.prompt for each in llm.asked)
-    assert "unmarried partner (P451) | Lili Schönemann (Q1)" in judged.partition("Steps:")[0]
-    assert "unmarried partner (P451) | Lili Schönemann (Q1)" in first
-    assert "It is about: Johann Wolfgang von Goethe (Q5879)" in first
+    partner = re.compile(r"unmarried partner.* \| Lili Schönemann")
+    assert partner.search(judged.partition("Steps:")[0])
+    assert partner.search(first)
+    assert "It is about: Johann Wolfgang von Goethe" in first
     assert "unmarried partner" in second.partition("Observation 1:")[2]
     assert answer.usage.calls == 3
 

@@ -50,9 +50,9 @@ async def test_a_round_observes_acts_reflects_and_remembers(tmp_path: Path) -> N
     assert [call.tool for call in calls] == ["observe", "GetNeighbor", "memory-append", "memory-read", "observe"]
     assert [each.purpose for each in llm.asked] == ["action", "reflection", "action", "answer"]
     assert [step.action for step in answer.steps] == ["GetNeighbor[Q1490]", "Answer"]
-    assert answer.steps[0].kept == ("Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)",)
-    assert "Tokyo (Q1490) -[capital (P36)]-> Shinjuku (Q179645)" in llm.asked[2].prompt
-    assert "as paths:\n<data>\nTokyo (Q1490) -[capital (P36)]-> Shinjuku (Q179645)\n" in llm.asked[3].prompt
+    assert [re.findall(r"[QP]\d+", each) for each in answer.steps[0].kept] == [[*CAPITAL]]
+    remembered = re.compile("Q1490.* -.*P36.*-> .*Q179645")
+    assert [remembered.search(each.prompt) is not None for each in llm.asked] == [False, False, True, True]
     assert answer.usage.calls == 4
 
 
@@ -114,11 +114,11 @@ async def test_entities_of_the_question_that_were_not_looked_at_stay_candidates(
         entities=("Q476871", "Q465360"),
     )
     offered = [
-        each.prompt.partition("each id with its label:\n<data>\n")[2].partition("\n</data>")[0].splitlines()
+        re.findall(r"Q\d+", each.prompt.partition("each id with its label:\n<data>\n")[2].partition("\n</data>")[0])
         for each in llm.asked
         if each.purpose == "action"
     ]
-    assert offered[1:] == [["Yukon (Q2009)", "White Fang (Q465360)"], ["Yukon (Q2009)", "Canada (Q16)"]]
+    assert offered[1:] == [["Q2009", "Q465360"], ["Q2009", "Q16"]]
 
 
 async def test_a_wrong_reply_goes_back_once_with_the_reason(tmp_path: Path) -> None:
@@ -334,7 +334,7 @@ async def test_without_observation_nothing_is_observed(tmp_path: Path) -> None:
         tmp_path, ENOUGH, "Answer: x", settings=OdaSettings(manner="paper", ablation="no-observation")
     )
     assert [call.tool for call in calls] == ["Retrieve"]
-    assert "<data>\nTokyo (Q1490)\n</data>" in llm.asked[0].prompt
+    assert "Q1490" in llm.asked[0].prompt
     assert "guides the choice among them:\n<data>\n(nothing)\n</data>" in llm.asked[0].prompt
 
 
