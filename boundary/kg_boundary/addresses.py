@@ -1,4 +1,4 @@
-"""Addresses in texts: what may be a password in them is masked, whoever wrote them."""
+"""Masks what may be a password in the addresses of a text."""
 
 import re
 import shlex
@@ -28,7 +28,7 @@ def masked(text: str) -> str:
 
 
 def base_url_problem(url: str) -> str | None:
-    """Say why a URL cannot have paths appended, in words that show nothing of it; None where it can."""
+    """Return why a URL cannot have paths appended, in words that show nothing of it; None where it can."""
     if not url.lower().startswith(("http://", "https://")):
         return "it must start with http:// or https://"
     if "?" in url or "#" in url:

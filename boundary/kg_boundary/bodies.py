@@ -10,7 +10,7 @@ import anyio.lowlevel
 import httpx2
 
 SLICE_BYTES: Final = 65_536
-"""The most bytes that are given out at once, so that whoever looks at them never holds up others for long."""
+"""The most bytes of a slice, so that reading one never blocks other tasks for long."""
 MAX_ANSWER_BYTES: Final = 10_000_000
 """How many bytes of a model service's answer are read, unpacked."""
 ASKED_FOR: Final = {"Accept-Encoding": "identity"}
@@ -66,7 +66,7 @@ async def body_slices(chunks: AsyncIterable[bytes], encoding: str, *, max_bytes:
         max_bytes: The most bytes of the unpacked body.
 
     Raises:
-        TooLarge: There is more; the first `max_bytes` were given out.
+        TooLarge: There is more; the first `max_bytes` were yielded.
         Unpackable: The compression is unknown or broken.
     """
     unpacker = _unpacker(encoding)
@@ -108,7 +108,7 @@ async def read_body(chunks: AsyncIterable[bytes], encoding: str, *, max_bytes: i
 
 
 def stays_in_place(asked: httpx2.URL, target: httpx2.URL) -> bool:
-    """Say whether a redirect stays on host and port, or moves the host from http to https."""
+    """Return whether a redirect stays on host and port, or moves the host from http to https."""
     if asked.host != target.host or target.scheme not in {"http", "https"} or target.userinfo:
         return False
     if asked.scheme == target.scheme:

@@ -177,7 +177,7 @@ class JsonStream:
         self._at += 1
 
     def _more(self) -> bool:
-        """Read on, as much as is held of what was not taken yet, and say whether there was more."""
+        """Read on, as much as is held of what was not taken yet, and return whether there was more."""
         if self._ended:
             return False
         self._add(self._stream.read(max(_CHUNK, len(self._text) - self._at)))

@@ -15,7 +15,7 @@ def memory_bytes(container_limits: tuple[Path, ...] = _CONTAINER_LIMITS) -> int:
     """Return the bytes of memory: those of the machine, or of the container around this process if it has fewer.
 
     Args:
-        container_limits: Files that may say how much a container has.
+        container_limits: Files that may state how much memory a container has.
     """
     return min((_physical_bytes(), *(limit for path in container_limits if (limit := _limit_bytes(path)) is not None)))
 

@@ -138,7 +138,7 @@ def _restrict(descriptor: int) -> None:
 
 
 def _is_loose(status: os.stat_result) -> bool:
-    """Say whether others have rights to a folder or a plain file of this user."""
+    """Return whether others have rights to a folder or a plain file of this user."""
     mine = status.st_uid == os.geteuid() and (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode))
     return mine and status.st_mode & _OTHERS != 0
 

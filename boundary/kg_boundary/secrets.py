@@ -28,7 +28,7 @@ LONG: Final = 6
 STRONG: Final = 8
 """One of so many is hidden in answers too; one of fewer may be a word that graphs are full of."""
 SHORT: Final = 4
-"""One of fewer is hidden only where a text says what it is: behind its user or the name of a scheme."""
+"""One of fewer is hidden only behind its user or the name of a scheme."""
 _SCHEMES: Final = ("Basic", "Bearer", "Digest")
 _BASE64: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
 _WORD: Final = re.compile(rb"[A-Za-z0-9_\x80-\xff]")
@@ -149,7 +149,7 @@ def _cores(value: bytes) -> Iterator[SecretForm]:
 
 
 def _base64(value: bytes, drop: int = 0) -> frozenset[bytes]:
-    """Return base64 in both alphabets, without the first characters and without what later bytes have a say in."""
+    """Return base64 in both alphabets, without the first characters and without those that later bytes change."""
     whole = _whole(value)[drop:]
     in_url = quote(whole, safe="").encode()
     return frozenset({whole, whole.translate(bytes.maketrans(b"+/", b"-_")), in_url, whole.replace(b"/", b"\\/")})
@@ -165,7 +165,7 @@ def _same(text: bytes, at: int, value: bytes) -> int:
 
 
 def _is_cut(text: bytes, at: int, end: int, value: bytes) -> bool:
-    """Say whether a text is cut here, or holds so much of a value that the rest hardly matters."""
+    """Return whether a text is cut here, or holds so much of a value that the rest hardly matters."""
     return _CUT_HERE.match(text, end) is not None or end - at >= max(12, len(value) // 2)
 
 

@@ -42,7 +42,7 @@ _MARKS: Final = {letter: mark for mark, letter in _LETTERS.items()}
 
 
 def is_plain(text: str) -> bool:
-    """Say whether a text is shown as it stands."""
+    """Return whether a text is shown as it stands."""
     if not text.isprintable():
         return False
     return _RISKY.search(text) is None or (_FORM.search(text) is None and _HIDDEN.search(text) is None)
@@ -219,7 +219,7 @@ _REASON: Final = ", unable to parse string"
 
 
 def in_plain_words(message: str) -> str:
-    """Return what pydantic says of a value as a person would, to stand behind a colon: `it must be a whole number`."""
+    """Return a message of pydantic in plain words, to stand behind a colon: `it must be a whole number`."""
     said = message.partition(_REASON)[0]
     for theirs, ours in _BEGINNINGS:
         if said.startswith(theirs):

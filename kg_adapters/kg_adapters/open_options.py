@@ -99,7 +99,7 @@ OnProgress: TypeAlias = Callable[[Progress], None]
 
 
 def ignore_progress(progress: Progress) -> None:
-    """Tell nobody."""
+    """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ OnEmbedding: TypeAlias = Callable[[EmbeddingProgress], None]
 
 
 def ignore_embedding(progress: EmbeddingProgress) -> None:
-    """Tell nobody."""
+    """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ OnExtraction: TypeAlias = Callable[[Progress | ExtractionProgress], None]
 
 
 def ignore_extraction(progress: Progress | ExtractionProgress) -> None:
-    """Tell nobody."""
+    """Do nothing."""
 
 
 SAMPLE: Final = "sample"
@@ -164,13 +164,13 @@ class OpenOptions:
         languages: The languages to choose labels in, the preferred first; the adapter's own choice when None. A store
             that was imported before keeps those of its import.
         graphs: IRIs of the named graphs to read; everything when empty.
-        progress: Told about long work before the graph is open.
+        progress: Called during long work before the graph is open.
         imports: Whether files are imported that are not in the cache, or have changed since; otherwise they are
             answered from as they were imported last, and refused where they never were.
         endpoint: How the SPARQL endpoint is reached that the graph's name is the URL of; openly, and as plain SPARQL
             1.1, when None.
         wikidata: How Wikidata is reached; without a contact when None.
-        answers_kept_s: How many seconds the answers of a remote graph are remembered; 0 for not at all.
+        answers_kept_s: How many seconds the answers of a remote graph are cached; 0 for not at all.
         sparql: How much of the machine SPARQL over files on it may take; what suits the machine when None.
         prepares_sparql: Whether what SPARQL over files needs is made beside the answering of everything else, where a
             store came without it; files are imported without it then. Otherwise the first query waits for it.

@@ -19,7 +19,7 @@ Statement = tuple[Node, Iri, Term]
 
 
 def from_rdflib(term: object) -> Term | None:
-    """Return one of our terms, or None where there is none for it."""
+    """Return the term of this project, or None where RDF has no such term."""
     try:
         match term:
             case URIRef():
@@ -59,7 +59,7 @@ class RdflibStatements:
                     continue
 
     def mentions(self, node: Node) -> bool:
-        """Say whether a node is the head or tail of any statement."""
+        """Return whether a node is the head or tail of any statement."""
         return any(True for _ in self.match(head=node)) or any(True for _ in self.match(tail=node))
 
     def iris(self) -> set[str]:

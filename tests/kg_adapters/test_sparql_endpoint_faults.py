@@ -26,7 +26,7 @@ from fault_endpoint import (
     uri,
 )
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest, KGError
-from kg_adapters.http.failures import Failure, FailureTeller, Refusal
+from kg_adapters.http.failures import Failure, FailureMessages, Refusal
 from kg_adapters.http.options import EndpointOptions
 from kg_adapters.sparql.endpoint import SparqlEndpoint
 from kg_adapters.sparql.solutions import Solutions
@@ -197,7 +197,7 @@ async def test_a_healthy_endpoint_keeps_answering_while_another_stalls(fault: Sc
 
 
 LESS = "Ask for less at once."
-TELLER = FailureTeller("The endpoint example.org", Redactor(frozenset({"hunter2"})))
+MESSAGES = FailureMessages("The endpoint example.org", Redactor(frozenset({"hunter2"})))
 STACK = (
     "SPARQL-QUERY: queryStr=SELECT x\njava.util.concurrent.ExecutionException: "
     'org.openrdf.query.MalformedQueryException: Encountered "x" at line 1.\n'
@@ -240,7 +240,7 @@ def told(failure: Failure) -> Told:
 )
 def test_what_an_engine_says_is_told_in_short(text: str, quoted: str) -> None:
     expected = Told(InvalidRequest, f"says that the query is wrong (HTTP 400){quoted} Change the query.")
-    assert told(TELLER.refused(Refusal(400, text))) == expected
+    assert told(MESSAGES.refused(Refusal(400, text))) == expected
 
 
 @pytest.mark.parametrize(
@@ -284,12 +284,12 @@ def test_what_an_engine_says_is_told_in_short(text: str, quoted: str) -> None:
     ],
 )
 def test_each_refusal_is_told_and_judged(status: int, text: str, expected: Told) -> None:
-    assert told(TELLER.refused(Refusal(status, text))) == expected
+    assert told(MESSAGES.refused(Refusal(status, text))) == expected
 
 
 def test_hostile_words_are_told_in_no_time() -> None:
     for text in ("<head" * 1_600, "<" * 8_000, " " * 8_000, "at a(" * 1_600, "<!doctype" + "<script>" * 1_000):
-        assert isinstance(TELLER.refused(Refusal(400, text)).error, InvalidRequest)
+        assert isinstance(MESSAGES.refused(Refusal(400, text)).error, InvalidRequest)
 
 
 def caused(error: Exception, cause: BaseException) -> Exception:
@@ -322,7 +322,7 @@ def certificate_error(message: str) -> ssl.SSLCertVerificationError:
     ],
 )
 def test_a_broken_connection_may_be_mended(error: Exception, text: str) -> None:
-    failure = TELLER.broken(error)
+    failure = MESSAGES.broken(error)
     assert told(failure) == Told(BackendUnavailable, text, may_pass=True, counts=True)
     assert failure.cause is error
 
@@ -339,7 +339,7 @@ def test_a_broken_connection_may_be_mended(error: Exception, text: str) -> None:
     ],
 )
 def test_a_server_that_breaks_the_rules_is_not_asked_again(error: Exception, text: str) -> None:
-    failure = TELLER.broken(error)
+    failure = MESSAGES.broken(error)
     assert told(failure) == Told(BackendUnavailable, text, counts=True)
     assert failure.cause is error
 

@@ -1,4 +1,4 @@
-"""An embedder that remembers: in memory, and in a file that several processes share."""
+"""An embedder with a cache: in memory, and in a file that several processes share."""
 
 import logging
 import sqlite3
@@ -21,7 +21,7 @@ _GIVEN_UP: Final = 8
 
 
 class VectorMemory:
-    """A bounded table of 16-bit rows by text; it grows as needed and gives up what was not used for longest.
+    """A bounded table of 16-bit rows by text; it grows as needed and evicts the least recently used.
 
     Args:
         capacity: The most rows, at least 1.
@@ -55,7 +55,7 @@ class VectorMemory:
         return self._rows.take(places, axis=0)
 
     def put(self, texts: Sequence[str], rows: Sequence[PackedRows]) -> None:
-        """Remember the rows of texts, each of shape [dimensions]; of more than there is room for, the last ones."""
+        """Add the rows of texts, each of shape [dimensions]; of more than there is room for, the last ones."""
         self._clock += 1
         for text, row in zip(texts[-self._capacity :], rows[-self._capacity :], strict=True):
             slot = self._slots.get(text)
@@ -290,7 +290,7 @@ class CachedEmbedder(WrappedEmbedder):
 
 
 def _name(text: str) -> str:
-    """Return what a text is remembered under: itself, or a digest where it is long."""
+    """Return the key of a text in the cache: itself, or a digest where it is long."""
     if len(text) <= _LONGEST_NAME:
         return text
     return "\0" + blake2b(text.encode(errors="surrogatepass"), digest_size=32).hexdigest()

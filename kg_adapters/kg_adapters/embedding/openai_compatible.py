@@ -56,7 +56,7 @@ class OpenAiEmbedder:
         max_retries: How often a request is repeated.
         encoding_format: How vectors are sent; some services know only `float`, and `base64` is a quarter of the size.
         price_per_million_tokens: What a million tokens cost, for `usage`.
-        redactor: What nobody must be shown, beside the key and what the URL holds.
+        redactor: Removes other secrets than the key and those in the URL.
 
     Raises:
         InvalidRequest: The URL cannot have paths appended.
@@ -142,7 +142,7 @@ class OpenAiEmbedder:
             read = partial(self._read, len(texts))
             vectors, tokens = await self._client.ask(request, read, timeout_s=self._timeout_s)
         except InvalidRequest as error:
-            # The texts are what they are: whoever asks cannot change them.
+            # The caller cannot change the texts.
             raise BackendError(str(error)) from error
         self._count(tokens, len(texts))
         return vectors

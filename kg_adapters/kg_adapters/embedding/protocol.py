@@ -76,7 +76,7 @@ def products(vectors: Vectors, vector: Vectors) -> Vectors:
 
 
 def is_blank(text: str) -> bool:
-    """Say whether a text holds nothing that could be embedded."""
+    """Return whether a text holds nothing that could be embedded."""
     return not text or text.isspace()
 
 

@@ -1,4 +1,4 @@
-"""Embedders for many callers at once: they wait in turn, and give up in time on a model that is away."""
+"""Embedders for many callers at once: they queue, and do not wait long for a model that is unavailable."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -13,7 +13,7 @@ _WHO: Final = "The embedding service"
 
 
 class GuardedEmbedder(WrappedEmbedder):
-    """Wraps an embedder whose model is elsewhere, so that whoever can do without it never waits for it long.
+    """Wraps an embedder whose model is elsewhere, so that callers who can do without it never wait long.
 
     After a failure it fails at once for `pause_s` seconds; then one call tries it again.
 
@@ -60,7 +60,7 @@ class QueuedEmbedder(WrappedEmbedder):
     """Wraps an embedder that computes here, where more may be asked than the processors can do.
 
     Short calls pass at once. Longer ones are done one after the other, so that those that are begun are finished; were
-    they all done together, all would be too late. Who has waited too long is told that the model is busy.
+    they all done together, all would be too late. A call that waits too long fails, since the model is busy.
 
     Args:
         embedder: The embedder.

@@ -114,7 +114,7 @@ async def extract(
     Only for the holder of `kg_adapters.local.swap.exclusively(target)`.
 
     Raises:
-        InvalidRequest: The graph has none of the entities, or the journal is about something else.
+        InvalidRequest: The graph has none of the entities, or the journal belongs to another request.
         InvalidSource: The journal or the store cannot be written.
         BackendError: The graph failed; what it answered before is kept.
     """

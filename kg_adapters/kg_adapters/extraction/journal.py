@@ -144,7 +144,7 @@ class Journal:
         return cls(store.with_name(f"{store.name}.unfinished"))
 
     def plan(self, request: Request) -> Plan | None:
-        """Return the plan that was begun, or None where there is none.
+        """Return the plan of an unfinished extraction, or None.
 
         Raises:
             InvalidRequest: It was begun for another request.
@@ -158,10 +158,10 @@ class Journal:
         return plan
 
     def begin(self, plan: Plan) -> None:
-        """Start anew with a plan.
+        """Start with a plan, without earlier answers.
 
         Raises:
-            InvalidRequest: The folder holds files of somebody else.
+            InvalidRequest: The folder holds other files.
             InvalidSource: The folder cannot be written.
         """
         if strange := self._files(ours=False):
@@ -221,7 +221,7 @@ class Journal:
             raise InvalidSource(f"{self.folder} cannot be removed: {error.strerror or error}.") from error
 
     def _files(self, *, ours: bool) -> list[Path]:
-        """Return what is in the folder: what an extraction writes, or what is somebody else's."""
+        """Return what is in the folder: what an extraction writes, or other files."""
         there = self.folder.iterdir() if self.folder.is_dir() else ()
         return [each for each in there if (each.suffix in _SUFFIXES and each.is_file()) == ours]
 

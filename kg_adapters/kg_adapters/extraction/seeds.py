@@ -152,7 +152,7 @@ def _labelled(text: str) -> list[str]:
 
 
 def _labels(member: tuple[str, Json]) -> bool:
-    """Say whether a member of an object is an id and its label: ids have a digit or colon, names of fields have not."""
+    """Return whether a member of an object is an id with its label: names of fields have no digit or colon."""
     key, value = member
     return isinstance(value, str) and re.search(r"[\d:]", key) is not None
 

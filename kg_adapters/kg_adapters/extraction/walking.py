@@ -79,7 +79,7 @@ class Asker:
         return pages
 
     async def types(self, batch: Sequence[Node], relations: Collection[Iri]) -> Mapping[Node, NeighborPage]:
-        """Return the triples that say of what type entities are."""
+        """Return the triples that state the types of entities."""
         self.requests += 1
         return await self._graph.neighbors(
             NeighborRequest(tuple(batch), direction="out", relations=frozenset(relations), limit=MOST_TYPES)
@@ -137,7 +137,7 @@ class Walk:
         asker: What asks the graph.
         journal: Where every answer is kept.
         plan: Where to start, and how far to go.
-        tell: Told how far it has come.
+        tell: Called with the progress.
 
     Attributes:
         answers: The names in the journal of all answers, in order.

@@ -12,7 +12,7 @@ import anyio.to_thread
 import httpx2
 
 from kg_adapters.errors import BackendUnavailable, InvalidRequest
-from kg_adapters.http.failures import Failure, FailureTeller, Refusal
+from kg_adapters.http.failures import Failure, FailureMessages, Refusal
 from kg_adapters.http.messages import (
     HttpReply,
     HttpRequest,
@@ -28,7 +28,7 @@ from kg_boundary.bodies import SLICE_BYTES, TooLarge, Unpackable, read_body, sta
 T = TypeVar("T")
 _MAX_TOLD_BYTES: Final = 8_000
 _REDIRECTS: Final = frozenset({301, 302, 307, 308})
-# A caller in more of a hurry than that learns nothing about the endpoint, which others may have time for.
+# A call with a shorter deadline says nothing about the endpoint's health: a longer one may well succeed.
 _FAIR_SHARE: Final = 0.5
 
 
@@ -66,7 +66,7 @@ class EndpointClient:
         replies: Keeps replies that could be read; None for nowhere.
 
     Attributes:
-        teller: Words the failures of the endpoint.
+        failures: Writes the messages of its failures.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class EndpointClient:
         self._url = httpx2.URL(options.url)
         self._authentication = authentication_of(options)
         self._redactor = redactor_of(options)
-        self.teller = FailureTeller(options.who, self._redactor, options.service)
+        self.failures = FailureMessages(options.who, self._redactor, options.service)
         self._opening = anyio.Lock()
         self._http: httpx2.AsyncClient | None = None
         self._closed = False
@@ -103,15 +103,15 @@ class EndpointClient:
 
         Args:
             request: What to send; its URL is the endpoint's.
-            read: Called in a thread. It returns the failure that a reply with a status of success tells of, which is
-                handled like any other.
+            read: Called in a thread. It returns a failure where a reply with a status of success reports one; that is
+                retried and counted like any other.
             timeout_s: The most seconds that it takes until there is an answer or an error, whatever happens.
 
         Raises:
-            InvalidRequest: The endpoint says that the request is wrong.
+            InvalidRequest: The endpoint rejects the request as wrong.
             BackendTimeout: There was no reply in time.
             BackendUnavailable: The endpoint cannot be reached, refuses to serve now, or failed too often lately.
-            BackendError: The endpoint failed, or its reply is none that was asked for.
+            BackendError: The endpoint failed, or its reply is not of a type that was asked for.
         """
         call = _Call(timeout_s, self._timing.clock() + timeout_s)
         kept = None if self._replies is None else await self._replies.recall(request)
@@ -142,7 +142,7 @@ class EndpointClient:
     async def _in_time(self, work: Callable[[], Awaitable[T | Failure]], call: _Call) -> T | Failure:
         with anyio.move_on_after(call.timeout_s):
             return await work()
-        failure = self.teller.late(call.timeout_s, call.doing, call.before)
+        failure = self.failures.late(call.timeout_s, call.doing, call.before)
         return failure if call.sent and call.timeout_s >= self._fair_s else Failure(failure.error)
 
     async def _patiently(
@@ -201,7 +201,7 @@ class EndpointClient:
                 return await self._read(response, request, call)
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
             # ValueError: a challenge to authenticate that makes no sense.
-            return self.teller.broken(error)
+            return self.failures.broken(error)
 
     async def _client(self) -> httpx2.AsyncClient:
         async with self._opening:
@@ -239,7 +239,7 @@ class EndpointClient:
         location = response.headers.get("location")
         target = asked.url.join(location) if location else None
         if target is None or not stays_in_place(asked.url, target):
-            return self.teller.redirected(f"{target.scheme}://{target.host}" if target else "")
+            return self.failures.redirected(f"{target.scheme}://{target.host}" if target else "")
         headers = [(name, value) for name, value in asked.headers.items() if name not in {"authorization", "host"}]
         return httpx2.Request(
             asked.method, target, headers=headers, content=asked.content or None, extensions=asked.extensions
@@ -249,19 +249,19 @@ class EndpointClient:
         call.doing = "reading its answer"
         if not response.is_success:
             call.doing = f"reading why it refused (HTTP {response.status_code})"
-            return self.teller.refused(await self._refusal(response))
+            return self.failures.refused(await self._refusal(response))
         reply = HttpReply(str(response.url), response.status_code, dict(response.headers.items()), b"")
         if reply.media_type not in request.accepted:
-            return self.teller.wrong_type(reply.media_type, await _beginning(response))
+            return self.failures.wrong_type(reply.media_type, await _beginning(response))
         limit, body, cut = self._options.max_bytes, bytearray(), False
         try:
             await read_body(response.aiter_raw(), _encoding(response), max_bytes=limit, received=body)
         except TooLarge:
             cut = request.may_be_cut
             if not cut:
-                return self.teller.too_large(limit)
+                return self.failures.too_large(limit)
         except Unpackable:
-            return self.teller.unpackable(_encoding(response))
+            return self.failures.unpackable(_encoding(response))
         return replace(reply, body=await self._without_secrets(bytes(body)), cut=cut)
 
     async def _without_secrets(self, body: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Everything that can go wrong between this client and an endpoint, told for those who read it: the one translation."""
+"""Translates everything that can go wrong between this client and an endpoint into errors with readable messages."""
 
 import html
 import re
@@ -49,9 +49,9 @@ class Failure:
     """Why a request got no answer.
 
     Args:
-        error: What to tell.
+        error: The error to raise.
         may_pass: Whether the same request may well succeed a little later.
-        counts: Whether it says that the endpoint itself is in trouble.
+        counts: Whether it shows that the endpoint itself is in trouble.
         retry_after_s: For how many seconds the endpoint asked to be left alone.
         cause: The foreign error behind it.
     """
@@ -80,8 +80,8 @@ class Refusal:
     retry_at: str = ""
 
 
-class FailureTeller:
-    """Tells the failures of one endpoint.
+class FailureMessages:
+    """Writes the messages of one endpoint's failures.
 
     Args:
         who: The endpoint, as a sentence begins.
@@ -200,7 +200,7 @@ class FailureTeller:
         return Failure(BackendError(f"{self._who} redirects {where}, and redirects are not followed there. {step}"))
 
     def quoted(self, text: str) -> str:
-        """Return what an endpoint said, in plain words, as the end of a sentence; a full stop where it said nothing."""
+        """Return an endpoint's own message, in plain words, as the end of a sentence; else a full stop."""
         # What is written in HTML or JSON may hold secrets in other forms still, once it is read.
         said = self._brief(_plain(self._redactor.message(text))).rstrip(".")
         return f": {said}." if said else "."
@@ -210,7 +210,7 @@ class FailureTeller:
 
 
 def _hung_up(error: httpx2.TransportError) -> bool:
-    """Say whether the other side ended the connection, rather than break the rules of HTTP."""
+    """Return whether the other side ended the connection, rather than break the rules of HTTP."""
     return isinstance(error, httpx2.NetworkError) or _DISCONNECTED.search(str(error)) is not None
 
 

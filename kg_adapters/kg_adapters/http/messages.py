@@ -44,7 +44,7 @@ class HttpReply:
     Args:
         url: Where it came from.
         status: The HTTP status.
-        headers: What it says about itself.
+        headers: Its headers.
         body: All of it, or its beginning.
         cut: Whether there was more than allowed.
     """
@@ -57,12 +57,12 @@ class HttpReply:
 
     @property
     def media_type(self) -> str:
-        """What the body says it is, in lower case and without parameters."""
+        """The media type of the body, in lower case and without parameters."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     @property
     def whole(self) -> bool:
-        """Whether nothing is missing: neither for a limit of ours nor, as Virtuoso says, for a time limit of theirs."""
+        """Whether nothing is missing: neither because of a limit of ours nor of a time limit of Virtuoso."""
         return not self.cut and not self.late
 
     @property
@@ -92,7 +92,7 @@ def authentication_of(options: EndpointOptions) -> httpx2.Auth:
 
 
 def redactor_of(options: EndpointOptions) -> Redactor:
-    """Return what takes out of an endpoint's answers what it was told, should it repeat that."""
+    """Return the redactor that removes an endpoint's credentials from its answers, should it repeat them."""
     secrets = (*options.headers.values(), options.password, options.token)
     told = [secret.get_secret_value() for secret in secrets if secret is not None]
     return options.redactor.also(told, [options.user] if options.user else [])

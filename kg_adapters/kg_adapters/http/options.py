@@ -23,7 +23,7 @@ DialectName: TypeAlias = Choice["standard", "virtuoso", "blazegraph", "qlever", 
 
 _HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e]*")
-# What the transport itself says about a request; another value would break it, or lead past the settings.
+# Headers that the transport sets itself; another value would break the request, or bypass the settings.
 _OWN_HEADERS: Final = frozenset(
     {"accept", "accept-encoding", "authorization", "connection", "content-length", "content-type", "host"}
     | {"transfer-encoding", "user-agent"}
@@ -43,7 +43,7 @@ def endpoint_url(url: str) -> str:
     """Return the URL of an endpoint.
 
     Raises:
-        ValueError: It is none that can be asked.
+        ValueError: It is not the URL of an endpoint.
     """
     try:
         parts = urlsplit(url)
@@ -159,7 +159,7 @@ class EndpointOptions(EndpointSettings):
     Args:
         url: Where queries go: http or https, without credentials, `?` or `#`.
         service: What is there, for messages.
-        timeout_s: The most seconds that one query may take where the caller says nothing else.
+        timeout_s: The most seconds that one query may take unless the caller sets another deadline.
         backoff_s: The pause before the first repetition, in seconds; it doubles with each.
         max_backoff_s: The longest such pause, in seconds.
         failures_until_pause: After so many failed queries in a row nothing more is asked for a while.
@@ -169,7 +169,7 @@ class EndpointOptions(EndpointSettings):
         headers: More headers for every request, such as an API key; their values are secret.
         parameters: More parameters for every request.
         use_environment_proxies: Whether the proxies named by `HTTPS_PROXY` and its like are used.
-        redactor: What else nobody must be shown, beside the secrets among these options.
+        redactor: Removes other secrets than those among these options.
     """
 
     url: Annotated[str, AfterValidator(endpoint_url)]

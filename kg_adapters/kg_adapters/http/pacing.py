@@ -67,7 +67,7 @@ class Backoff:
 
 
 def retry_after_s(value: str | None, now: datetime) -> float | None:
-    """Return the seconds that a `Retry-After` header asks for: a number, or an HTTP date; None where it says neither.
+    """Return the seconds that a `Retry-After` header asks for: a number, or an HTTP date; None where it is neither.
 
     Args:
         value: The header.
@@ -134,14 +134,14 @@ Health: TypeAlias = Choice["unknown", "alive", "failing"]
 
 
 class Admission:
-    """Leave to send one query; whoever has it says in `health` what came of it."""
+    """Permission to send one query; its holder reports the result in `health`."""
 
     def __init__(self) -> None:
         self.health: Health = "unknown"
         self.reason = ""
 
     def failing(self, reason: str) -> None:
-        """Say that the endpoint failed, and how."""
+        """Report that the endpoint failed, and how."""
         self.health, self.reason = "failing", reason
 
 
@@ -167,7 +167,7 @@ class CircuitBreaker:
 
     @contextmanager
     def admitted(self) -> Generator[Admission]:
-        """Enter to send a query; what its admission says at the end is learned.
+        """Enter to send a query; the result that its admission reports is counted at the end.
 
         Raises:
             BackendUnavailable: Too many queries have failed, and it is not yet time to try again.
@@ -183,7 +183,7 @@ class CircuitBreaker:
             self._learn(admission, probes=probes)
 
     def _check(self) -> bool:
-        """Say whether the query that is about to start is the one that tries."""
+        """Return whether the query that is about to start is the trial."""
         if self._probe_at is None:
             return False
         wait_s = self._probe_at - self._timing.clock()
@@ -249,7 +249,7 @@ class SharedRate:
             await self._hold.turn(end - self._timing.clock())
 
     def tighten(self, per_minute: int) -> None:
-        """Let no more through than somebody else allows for the same host."""
+        """Lower the limit to what another graph allows for the same host."""
         if per_minute < self._per_minute:
             self._per_minute = per_minute
             self._turns = deque(self._turns, maxlen=per_minute)

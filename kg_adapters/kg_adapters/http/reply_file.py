@@ -39,9 +39,9 @@ class ReplyFile:
 
     Args:
         path: The file; it is made where it is missing, with the folder around it.
-        expiry_s: After how many seconds a reply is forgotten.
+        expiry_s: After how many seconds a reply expires.
         max_bytes: When the file is larger, the older half of the replies is dropped.
-        clock: Tells the time, in seconds since 1970.
+        clock: Returns the time, in seconds since 1970.
     """
 
     def __init__(
@@ -65,12 +65,12 @@ class ReplyFile:
         return await anyio.to_thread.run_sync(self._recall, request)
 
     async def keep(self, request: HttpRequest, reply: HttpReply) -> None:
-        """Keep a reply, which must have turned out to be readable; none of more than two megabytes is kept."""
+        """Keep a reply, which must have turned out to be readable; replies of more than two megabytes are not kept."""
         if len(reply.body) <= MAX_BODY_BYTES:
             await anyio.to_thread.run_sync(self._keep, request, reply)
 
     async def aclose(self) -> None:
-        """Close the file; calling it twice is harmless, and afterwards nothing is remembered."""
+        """Close the file; calling it twice is harmless; afterwards nothing is cached."""
         with self._lock:
             self._usable = False
             if self._connection is not None:

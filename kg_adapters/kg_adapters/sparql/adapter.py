@@ -58,7 +58,7 @@ class SparqlParts:
         graphs: The IRIs of the graphs that queries may name with FROM.
         search: How entities are found by name; None for the endpoint's own means.
         file: Where the schema is kept between sessions; None for nowhere.
-        memory: The labels that answers bring along.
+        memory: Caches the labels that answers include.
         timeout_s: How many seconds an answer may take.
         survey: How much is counted for the schema.
         profiled: How much is asked for the profile.
@@ -85,7 +85,7 @@ class SparqlAdapter:
     """Answers from one endpoint, by as few requests as can be.
 
     A blank node of an answer can be asked about only where the engine keeps its name (`Dialect.blank_nodes`). Elsewhere
-    the answer brings along what it holds: `neighbors` and `surroundings` know it while the adapter remembers it, by no
+    the answer includes its facts: `neighbors` and `surroundings` return them while the adapter caches them, by no
     further request; other calls leave it out like an unknown entity, and the prefixes refuse its label with the reason.
 
     Args:
@@ -175,7 +175,7 @@ class SparqlAdapter:
         known = self.known_profile()
         relations = {each.relation for owner in (known.everything, *known.classes) for each in owner.properties}
         if relations:
-            # Without an answer they are learned when somebody looks for a relation.
+            # Without an answer they are fetched by the first search for a relation.
             with suppress(KGError):
                 await self._relations.learn_aliases(relations)
 

@@ -82,7 +82,7 @@ class QueryAsker:
         return found
 
     def can_name(self, node: Node) -> bool:
-        """Say whether a query can be about a node: blank nodes of most endpoints mean nothing in the next query."""
+        """Return whether a query can be about a node: blank nodes of most endpoints mean nothing in the next query."""
         return is_askable(node, self.dialect)
 
 
@@ -94,7 +94,7 @@ def as_meant(found: Solutions, dialect: Dialect) -> Solutions:
 
 
 def part_of_an_answer() -> BackendTimeout:
-    """Return the failure of an answer whose missing rows might say what it does not."""
+    """Return the failure of an answer whose missing rows might hold what was asked for."""
     return BackendTimeout(
         "The endpoint ran out of time and sent only a part of its answer, which leaves open what was asked. "
         "Ask for less at once, or allow more time."

@@ -23,7 +23,7 @@ def check(query: str, max_rows: int, *, namespaces: Mapping[str, str], graphs: S
     prologue, tree = read_query(text)
     _refuse_own_functions(prologue, tree)
     if checked.form == "SELECT" and not tree.part("limitoffset") and not tree.part("valuesClause"):
-        # One row more than wanted tells that there are more.
+        # One more row than wanted shows that there are more.
         text = f"{text}\nLIMIT {max_rows + 1}"
     return ReadOnlyQuery(checked.form, text, checked.named)
 

@@ -1,4 +1,4 @@
-"""What the graph says of terms, asked for in one request for any number of them."""
+"""Reads labels, descriptions and values of terms, by one request for any number of them."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
@@ -87,7 +87,7 @@ class DescriptionReader:
 
 
 class _Said:
-    """What the rows about one term say."""
+    """The texts, types and roles of one term, collected from rows."""
 
     def __init__(self) -> None:
         self.texts: Texts = {}
@@ -107,7 +107,7 @@ class _Said:
                 self.texts[relation] = choice.read(key)
 
     def description(self, choice: TextChoice) -> Description:
-        """Return what was said as one value."""
+        """Return what was collected as one value."""
         types = tuple(sorted(self.types, key=node_key)[:MAX_TYPES])
         return Description(choice.label(self.texts), choice.description(self.texts), types, frozenset(self.roles))
 
@@ -123,13 +123,13 @@ def _read_descriptions(answer: Solutions, choice: TextChoice) -> dict[Node, Desc
 
 @dataclass
 class _Valued:
-    """What the rows about one entity say of its values, and how many there are."""
+    """The values of one entity, collected from rows, and how many there are."""
 
     total: int = 0
     found: set[Feature] = field(default_factory=set[Feature])
 
     def page(self, limit: int, *, exact: bool) -> FeaturePage:
-        """Return what was said as one value."""
+        """Return what was collected as one value."""
         kept = tuple(sorted(self.found, key=attrgetter("order"))[:limit])
         return FeaturePage(kept, Count(max(self.total, len(kept)), exact=exact))
 

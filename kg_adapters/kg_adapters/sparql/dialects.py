@@ -31,7 +31,7 @@ class BlankNodeNames:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What an engine needs that plain SPARQL 1.1 does not say.
+    """What an engine needs beyond plain SPARQL 1.1.
 
     Args:
         name: The engine.

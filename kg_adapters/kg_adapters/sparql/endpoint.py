@@ -30,7 +30,7 @@ _ACCEPTED: Final[Mapping[Form, tuple[str, ...]]] = {
     "DESCRIBE": ("application/n-triples", "text/turtle"),
 }
 
-# They told how the body travelled, and it has arrived.
+# They describe the transfer of the body, which is complete.
 _NOT_OF_THE_BODY: Final = frozenset(
     {"connection", "content-encoding", "content-length", "content-type", "transfer-encoding"}
 )
@@ -126,7 +126,7 @@ class SparqlEndpoint:
         options: Where the endpoint is, and all limits.
         timing: Where time and chance come from.
         pace: Decides when each request may be sent; None for an endpoint that nothing else asks.
-        replies: Remembers replies; None for no memory.
+        replies: Caches replies; None for no cache.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class SparqlEndpoint:
                 `timeout_s`, so that a partial answer arrives in time).
 
         Raises:
-            InvalidRequest: The text is no such query, or the endpoint says that the query is wrong.
+            InvalidRequest: The text is no such query, or the endpoint rejects the query as wrong.
             BackendTimeout: There was no answer in time.
             BackendUnavailable: The endpoint cannot be reached, refuses to serve now, or failed too often lately.
             BackendError: The endpoint failed, or its answer cannot be read.
@@ -201,6 +201,6 @@ class SparqlEndpoint:
         try:
             found = read_answer(reply.body, reply.media_type, form, max_rows=max_rows, cut=reply.cut)
         except UnreadableAnswer as error:
-            teller = self._client.teller
-            return teller.too_large(self._options.max_bytes) if reply.cut else teller.unreadable(str(error), error)
+            failures = self._client.failures
+            return failures.too_large(self._options.max_bytes) if reply.cut else failures.unreadable(str(error), error)
         return found, reply.late

@@ -34,11 +34,11 @@ class _Opened:
 
 
 class OpenedNodes:
-    """Remembers what blank nodes hold; those that were learned first go first.
+    """Caches the facts of blank nodes; the oldest are evicted first.
 
     Args:
         unspoken: The relations to names and descriptions, which are no facts unless they are asked for.
-        most: How many nodes to remember.
+        most: How many nodes to cache.
     """
 
     def __init__(self, unspoken: Collection[Iri], most: int = MOST_NODES) -> None:
@@ -47,7 +47,7 @@ class OpenedNodes:
         self._nodes: OrderedDict[BlankNode, _Opened] = OrderedDict()
 
     def learn(self, found: FactsAround) -> None:
-        """Remember the blank nodes that an answer opened, unless some of what they hold may be missing."""
+        """Cache the blank nodes whose facts an answer includes, unless some of these may be missing."""
         opened: defaultdict[BlankNode, dict[GroupKey, Set[Term]]] = defaultdict(dict)
         for (entity, group), members in found.members.items():
             if isinstance(entity, BlankNode):
@@ -188,12 +188,12 @@ EXPIRY_S: Final = 600.0
 
 
 class LabelMemory:
-    """Remembers for a while what terms are called, and which have no label; the least recently learned goes first.
+    """Caches labels, and which terms have none, for a while; the least recently added is evicted first.
 
     Args:
-        max_labels: How many terms to remember.
-        expiry_s: After how many seconds a label is forgotten.
-        clock: Tells the time, in seconds.
+        max_labels: How many terms to cache.
+        expiry_s: After how many seconds a label expires.
+        clock: Returns the time, in seconds.
     """
 
     def __init__(
@@ -208,7 +208,7 @@ class LabelMemory:
         self._labels: OrderedDict[Node, tuple[float, str | None]] = OrderedDict()
 
     def learn(self, labels: Mapping[Node, str | None]) -> None:
-        """Remember labels."""
+        """Add labels."""
         end = self._clock() + self._expiry_s
         for term, label in labels.items():
             self._labels[term] = (end, label)
@@ -217,7 +217,7 @@ class LabelMemory:
             self._labels.popitem(last=False)
 
     def recall(self, terms: Collection[Node]) -> dict[Node, str | None]:
-        """Return what is remembered: the label of a term, or None where it is known to have none."""
+        """Return the cached labels of terms; None for a term that is known to have no label."""
         now = self._clock()
         found: dict[Node, str | None] = {}
         for term in terms:
@@ -234,10 +234,10 @@ FEWEST_ROWS, MAX_ROWS = 5_000, 50_000
 """Between which bounds the neighbours of one request lie."""
 
 LABELLED_EDGES: Final = 1_000
-"""Up to how many edges labels come along: whoever shows so few will show their labels."""
+"""Up to how many edges an answer includes labels: callers that show so few show their labels."""
 
 WHOLE_GROUP: Final = 50
-"""Groups of up to so many neighbours come along whole, even where a page shows fewer."""
+"""Groups of up to so many neighbours are fetched whole, even where a page shows fewer."""
 
 SPANS: Final = 25
 """How many parts of groups one request may want; engines take some milliseconds to plan each."""
@@ -260,7 +260,7 @@ class EdgeReader:
     Args:
         asker: What asks the endpoint.
         queries: What writes the queries.
-        memory: Where labels go that come along.
+        memory: Caches the labels that answers include.
         graph: What people call the graph.
         value_rows: What makes a reader for the rows about values, where they are not read as they are.
     """

@@ -22,7 +22,7 @@ from kg_adapters.sparql.search import EndpointSearch
 from kg_boundary.shown import in_plain_words
 
 OPENING_S: Final = 3.0
-"""How long an endpoint may take to tell its prefixes, since nothing can be asked before it is open."""
+"""How long finding the prefixes may take, since no call can be answered before the graph is open."""
 _SURVEYED: Final = 0.8
 """The part of the time for a call in which the graph is counted for the schema; the rest is for its answer."""
 
@@ -31,15 +31,15 @@ async def open_sparql(name: str, options: OpenOptions, *, endpoint: EndpointOpti
     """Open the graph behind an endpoint.
 
     The first time it asks for some IRIs, to know which prefixes to use; an endpoint that does not answer is opened with
-    the well-known ones, so that calls can tell what is wrong with it.
+    the well-known ones, so that calls can report what is wrong with it.
 
     Args:
         name: The endpoint's URL.
-        options: The languages, the named graphs to read, and where to keep what was learned.
-        endpoint: How the endpoint is reached; by default as the options say.
+        options: The languages, the named graphs to read, and where to cache what was found.
+        endpoint: How the endpoint is reached; by default as in the options.
 
     Raises:
-        InvalidRequest: The URL or a graph is none.
+        InvalidRequest: The URL, or the IRI of a graph, is invalid.
     """
     reached = endpoint or options.endpoint or _plain(name, options.graphs)
     answerer = SparqlEndpoint(reached)

@@ -18,7 +18,7 @@ from kg_adapters.sparql.rows import rows
 from kg_adapters.sparql.schema import SchemaFile
 from kg_adapters.sparql.solutions import Solutions
 
-# Of the time that an answer may take: whoever asks for a profile wants something else in the first place.
+# Of the time that an answer may take: a profile is only a part of what its caller needs.
 _SIZE_SHARE, _READ_SHARE = 0.25, 0.6
 
 
@@ -56,7 +56,7 @@ class Profiler:
         except KGError:
             return None
         if statements.truncated or len(statements.rows) < number:
-            # Some endpoints send no more than so many rows, and do not say so.
+            # Some endpoints cut answers to a number of rows without reporting it.
             return unknown_profile()
         return await anyio.to_thread.run_sync(_counted, statements, self._queries.vocabulary)
 
@@ -76,11 +76,11 @@ LONGEST_PAUSE_S: Final = 600.0
 """Pauses between surveys that fail grow up to so many seconds: each is many queries."""
 
 PATIENCE_S: Final = 2.0
-"""How many seconds the first caller waits for what is learned behind it; the others wait for nothing."""
+"""How many seconds the first caller waits for the survey in the background; later callers do not wait."""
 
 
 class ProfileKeeper:
-    """Keeps what was learned, also from one session to the next.
+    """Keeps the profile, also from one session to the next.
 
     Args:
         reader: What reads small graphs; None where the graph is known to be large.
@@ -109,7 +109,7 @@ class ProfileKeeper:
         self._settled: anyio.Event | None = None
 
     async def profile(self) -> GraphProfile:
-        """Return what is known of the graph; while `learn` runs, whoever asks does not wait for more than a moment.
+        """Return what is known of the graph; while `learn` runs, callers wait no more than a moment.
 
         Raises:
             BackendUnavailable: The endpoint cannot be reached.
@@ -125,17 +125,17 @@ class ProfileKeeper:
         return self._known or unknown_profile()
 
     def known(self) -> GraphProfile:
-        """Return what is known of the graph, or was in an earlier session; what learns it begins."""
+        """Return what is known of the graph, or was in an earlier session; a waiting `learn` starts."""
         self._wanted.set()
         if self._known is None and self._file is not None:
             self._known = self._file.profile()
         return self._known or unknown_profile()
 
     async def learn(self, *, when_asked: bool = False) -> None:
-        """Learn the profile, however long it takes, and return when it is known.
+        """Compute the profile, however long it takes, and return when it is known.
 
         Args:
-            when_asked: Whether to wait until somebody asks for it, and to go on trying where there is no answer.
+            when_asked: Whether to wait for the first call that needs it, and to retry where there is no answer.
         """
         if not when_asked:
             await self._learn()
@@ -144,7 +144,7 @@ class ProfileKeeper:
         await self._wanted.wait()
         pause_s = self._retry_s
         while self._known is None or self._refused:
-            with suppress(KGError):  # whoever asks for something else hears of it
+            with suppress(KGError):  # other calls report it
                 await self._learn()
             self._settled.set()
             if self._known is None or self._refused:

@@ -32,7 +32,7 @@ from kg_adapters.terms import BlankNode, Iri, Literal, Node, node_key
 _REFUSED: Final = 3
 """After how many queries in a row without an answer nothing more is asked."""
 _FEWER: Final = 20
-"""How many times fewer instances are looked at where the statements about all are too many."""
+"""By which factor fewer instances are sampled where the statements about all are too many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,14 @@ class ProfileLimits:
 
     Args:
         read: Graphs of up to so many statements are read instead, all of them.
-        classes: How many classes are looked at, the largest ones.
+        classes: How many classes are profiled, the largest ones.
         instances: How many instances of one class are sampled.
-        together: How many instances one query looks at.
+        together: How many instances one query samples.
         rows: How many statements about them an answer may have; where there are more, fewer instances are sampled.
         relations: How many relations are compared to find inverses.
         compared: How many relations one query compares.
         pairs: How many pairs of entities of one relation.
-        sampled: How many statements are looked at to find classes where counting them all takes too long.
+        sampled: How many statements are read to find classes where counting them all takes too long.
         queries: How many queries are sent.
         timeout_s: How many seconds one may take.
         total_s: How many all together; what is not answered by then is not known.
@@ -148,7 +148,7 @@ class ProfileSurvey:
     Args:
         asker: What asks the endpoint.
         queries: What writes the queries.
-        labels: What tells the labels of classes and relations.
+        labels: Reads the labels of classes and relations.
         limits: How much is asked for.
     """
 
@@ -169,7 +169,7 @@ class ProfileSurvey:
         return self._asker.refused
 
     async def profile(self) -> GraphProfile:
-        """Return what could be learned.
+        """Return what could be found.
 
         Raises:
             BackendUnavailable: The endpoint cannot be reached.

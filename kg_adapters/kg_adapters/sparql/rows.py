@@ -1,4 +1,4 @@
-"""What the rows of an endpoint's answers say; nothing in them is trusted to be of the kind that was asked for."""
+"""Reads the rows of an endpoint's answers; no value is trusted to be of the kind that was asked for."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -54,7 +54,7 @@ class Bindings:
         """
         term = self.term(name)
         if isinstance(term, Literal) and term.datatype == XSD_STRING:
-            # Virtuoso forgets that a constant is an IRI when it groups; what can be nothing else still is one.
+            # Virtuoso returns constant IRIs as strings when it groups.
             return _iri(name, term)
         if isinstance(term, Literal | BlankNode):
             raise _unexpected(name, term)
@@ -105,7 +105,7 @@ def rows(solutions: Solutions) -> Iterator[Bindings]:
 
 @dataclass(frozen=True)
 class FactsAround:
-    """What answers say about the facts of entities.
+    """The facts of entities, as answers state them.
 
     Args:
         known: The entities that the graph mentions.
@@ -126,11 +126,11 @@ class FactsAround:
     cut: frozenset[tuple[Node, Side]] = frozenset()
 
     def is_exact(self, entity: Node, sides: Iterable[Side]) -> bool:
-        """Say whether the counts of an entity's facts on some sides are all there is."""
+        """Return whether the counts of an entity's facts on some sides are complete."""
         return self.complete and not any((entity, side) in self.cut for side in sides)
 
     def merged(self, other: "FactsAround") -> "FactsAround":
-        """Return what both answers say; they are about different entities, or different groups."""
+        """Return the facts of both answers, which are about different entities, or different groups."""
         return FactsAround(
             self.known | other.known,
             self.neighbors | other.neighbors,
@@ -162,7 +162,7 @@ class ValueRows(Protocol):
 async def read_around(
     solutions: Solutions, asked: Sequence[Node], queries: EdgeQueries, values: ValueRows | None = None
 ) -> FactsAround:
-    """Return what the answer to one of `EdgeQueries` says.
+    """Return the facts in the answer to one of `EdgeQueries`.
 
     Args:
         solutions: The answer.
@@ -192,7 +192,7 @@ async def read_around(
 
 def named(asked: Iterable[Node], dialect: Dialect) -> dict[str, Node]:
     """Return nodes by the texts that an answer may have for them."""
-    # Virtuoso forgets that a constant is an IRI when it groups: known by its text it is still the same.
+    # Virtuoso returns constant IRIs as strings when it groups: the text identifies them.
     return {name: entity for entity in asked for name in writing.names(entity, dialect)}
 
 

@@ -34,7 +34,7 @@ _SIZE_SHARE, _WHOLE_SHARE = 0.25, 0.6
 
 
 class LabelReader(Protocol):
-    """What tells the labels of terms."""
+    """Reads the labels of terms."""
 
     async def __call__(self, terms: Collection[Node]) -> Mapping[Node, str]:
         """Return the labels of terms; those without one are left out."""
@@ -127,7 +127,7 @@ class Surveyor:
         """Return the definition of the graph.
 
         Raises:
-            KGError: The endpoint answers none of the queries.
+            KGError: The endpoint does not answer any of the queries.
         """
         end = anyio.current_time() + min(self._limits.timeout_s, self._asker.timeout_s)
         size = await self._size(end)
@@ -143,7 +143,7 @@ class Surveyor:
         try:
             answer = await self._asker.ask(self._queries.size(), timeout_s=_left_s(end, _SIZE_SHARE))
         except BackendUnavailable:
-            # The other questions would fail for the same reason, and say less about it.
+            # The other queries would fail for the same reason, with a less helpful message.
             raise
         except KGError:
             return None
@@ -291,9 +291,9 @@ class SchemaFile:
 
     Args:
         cache_folder: Where they are kept.
-        key: What tells this graph from others.
+        key: What identifies this graph.
         expiry_s: After how many seconds a schema or profile is out of date.
-        clock: Tells the time, in seconds since 1970.
+        clock: Returns the time, in seconds since 1970.
     """
 
     def __init__(

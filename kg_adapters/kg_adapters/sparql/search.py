@@ -125,7 +125,7 @@ def _ranked(names: Sequence[Name], text: str, limit: int) -> list[Candidate]:
 
 
 def _is_near(names: Iterable[Name], text: str) -> bool:
-    """Say whether a name holds every word of a text, or has about the same letters."""
+    """Return whether a name holds every word of a text, or has about the same letters."""
     wanted = bare_words(fold(text))
     words = set(wanted.split())
     folded = [bare_words(fold(name.text)) for name in names]

@@ -147,7 +147,7 @@ def _facts(row: Bindings, steps: int) -> Iterator[Fact]:
 
 
 class _Read:
-    """What the rows of one answer say.
+    """Reads the rows of one answer.
 
     Args:
         request: What was asked.
@@ -166,7 +166,7 @@ class _Read:
         """Return the answer.
 
         Raises:
-            BackendTimeout: The endpoint did not even say how many there are.
+            BackendTimeout: Even the count is missing.
         """
         question = self._request.question
         members = self._members()

@@ -118,13 +118,13 @@ class Solutions:
 
 
 class UnreadableAnswer(ValueError):
-    """An answer is not what its format demands; the message says what is wrong, as part of a sentence."""
+    """An answer is not what its format demands; the message describes the problem, as part of a sentence."""
 
 
 def read_answer(
     body: bytes, media_type: str, form: Form, *, max_rows: int | None = None, cut: bool = False
 ) -> Solutions:
-    """Return what the body of an answer says: SPARQL 1.1 JSON results, N-Triples or Turtle.
+    """Return the solutions in the body of an answer: SPARQL 1.1 JSON results, N-Triples or Turtle.
 
     Large answers take seconds, so this is for threads.
 
@@ -144,7 +144,7 @@ def read_answer(
 
 
 def read_json(body: bytes, form: Form, *, max_rows: int | None = None, cut: bool = False) -> Solutions:
-    """Return what a document of SPARQL 1.1 JSON results says; see `read_answer`.
+    """Return the solutions in a document of SPARQL 1.1 JSON results; see `read_answer`.
 
     Its rows are decoded one by one, since decoding them at once would hold up all other threads.
     """
@@ -155,7 +155,7 @@ def read_json(body: bytes, form: Form, *, max_rows: int | None = None, cut: bool
     bindings: list[object] = []
     if (found := _BINDINGS_START.search(text)) is not None:
         head = text[: found.end()]
-        # One row more than wanted shows that there are more; a row is all that Virtuoso needs to say yes.
+        # One row more than wanted shows that there are more; Virtuoso answers ASK with a row for yes.
         most = 1 if form == "ASK" else None if max_rows is None else max_rows + 1
         bindings, end = _json_rows(text, found.end(), most if '"head"' in head else None)
         text = head + ("]}}" if end is None else text[end:])
@@ -300,7 +300,7 @@ class _Terms:
                 raise UnreadableAnswer(f"it holds a term of the unknown type {in_quotes(kind, 40)}")
 
     def _node(self, value: str) -> Node:
-        # Virtuoso says of some blank nodes that they are IRIs.
+        # Virtuoso marks some blank nodes as IRIs.
         return BlankNode(blank_label(value)) if value.startswith(VIRTUOSO_BLANK) else self._iri(value)
 
     def _literal(self, value: str, datatype: str | None, language: str | None) -> Literal:
@@ -413,7 +413,7 @@ def _from_engine(term: pyoxigraph.NamedNode | pyoxigraph.BlankNode | pyoxigraph.
 
 
 async def in_slices(items: Iterable[Item], at_once: int = ROWS_AT_ONCE) -> AsyncIterator[list[Item]]:
-    """Yield items in slices; after each but the last, other tasks have their turn and deadlines are looked at."""
+    """Yield items in slices; after each but the last, other tasks run and deadlines are checked."""
     rest = iter(items)
     while batch := list(islice(rest, at_once)):
         yield batch

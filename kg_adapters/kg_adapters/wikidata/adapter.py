@@ -123,7 +123,7 @@ class WikidataAdapter(WikidataService):
         missing = {triple: self._places.placed(triple) for triple in triples if triple not in found}
         ends = dict.fromkeys(end for triple in missing for end in (triple.head, triple.tail))
         await self._wherever(ends, WikidataService.describe)
-        # What turned out to have another id, or to stand at the other endpoint, is asked for once more.
+        # What turned out to have another id, or to stand at the other endpoint, is asked for again.
         moved = [triple for triple, place in missing.items() if self._places.placed(triple) != place]
         return found | await self._holding(moved)
 
@@ -175,7 +175,7 @@ class WikidataAdapter(WikidataService):
     async def _wherever(
         self, nodes: Collection[Node], ask: Callable[[WikidataService, Sequence[Node]], Awaitable[Mapping[Node, T]]]
     ) -> dict[Node, T]:
-        """Return what the endpoints say of nodes, and of what those were merged into."""
+        """Return what the endpoints state about nodes, and about what those were merged into."""
         current = self._places.all_current(nodes)
         here = [node for node in current if not self._places.is_scholarly(node)]
         found = dict(await ask(self, here)) if here else {}

@@ -109,7 +109,7 @@ MAX_TEXT: Final = 250
 """The most characters of a text that is searched for; longer ones are cut."""
 
 ALIKE: Final = 20
-"""The most entities with a misspelled name that are looked at."""
+"""The most entities that are compared with a misspelled name."""
 
 _MAX_WORDS: Final = 12
 
@@ -130,7 +130,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class NamedEntity:
-    """What the API says of an entity.
+    """What the API states about an entity.
 
     Args:
         id: Its id; another one than was asked for where that was merged into it.
@@ -159,7 +159,7 @@ class WikidataApi:
         options: Where it is, the languages and all limits.
         pace: Decides when each request may be sent.
         timing: Where time and chance come from.
-        replies: Remembers replies; None for no memory.
+        replies: Caches replies; None for no cache.
     """
 
     def __init__(
@@ -282,7 +282,7 @@ class WikidataApi:
         # What was merged stands under its old id or under its new one.
         said = {**{each.redirects.merged: each for each in entities.values() if each.redirects}, **entities}
         if silent := [each for each in asked if each not in said]:
-            # Nothing said of an id is not the same as no entity with it.
+            # An answer that leaves an id out does not prove that there is no such entity.
             raise self._unreadable(f"nothing about {silent[0]}")
         return {each: self._name(each, said[each]) for each in asked if not _is_gone(said[each])}
 
@@ -331,7 +331,7 @@ class WikidataApi:
 
 
 def _can_exist(text: str) -> bool:
-    """Say whether a text can be an id: one that cannot fails the whole request."""
+    """Return whether a text can be an id: one that cannot fails the whole request."""
     return _ID.fullmatch(text) is not None and int(text[1:]) <= _LARGEST
 
 

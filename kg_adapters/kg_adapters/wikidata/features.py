@@ -36,7 +36,7 @@ class StatedValues:
         vocabulary: Its languages are those in which units are named.
 
     Attributes:
-        rows: How many rows were values as they are; dates and amounts come once more.
+        rows: How many rows were values as they are; dates and amounts come a second time.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -102,9 +102,9 @@ class FeatureReader:
     Args:
         asker: What asks the query service.
         queries: What writes the queries.
-        labels: What tells the names of properties and qualifiers' values.
+        labels: Reads the names of properties and qualifiers' values.
         with_qualifiers: Whether statements with qualifiers are features too.
-        with_external_ids: Whether ids in other databases are, when nobody names their relation.
+        with_external_ids: Whether ids in other databases are, even where their relation is not named.
     """
 
     asker: QueryAsker
@@ -196,7 +196,7 @@ def _shown(term: Term, labels: Mapping[Node, str]) -> str:
 def as_people_read(computed: Computed) -> Computed:
     """Return an answer with days without a time, and numbers without a plus.
 
-    Truthy statements do not say how precise a date is: what is known to the year only shows as its first day.
+    Truthy statements do not state how precise a date is: one that is known to the year shows as its first day.
     """
     value = computed.value
     return replace(

@@ -18,27 +18,27 @@ from kg_adapters.wikidata.queries import DIRECT, ValueQueries, entity, id_of
 
 
 class SharedNames(LabelMemory):
-    """Remembers the names that any endpoint brings along, but not that something has none.
+    """Caches the names that answers of any endpoint include, but not that something has none.
 
     Each endpoint knows the names of its own part alone, and is asked for few of many languages: only the web API can
-    say that there is no name.
+    tell that there is no name.
     """
 
     def learn(self, labels: Mapping[Node, str | None]) -> None:
-        """Remember the labels that there are."""
+        """Add labels; terms without one are left out."""
         super().learn({term: label for term, label in labels.items() if label is not None})
 
     def learn_nameless(self, terms: Iterable[Node]) -> None:
-        """Remember that terms have no label."""
+        """Add terms that have no label."""
         super().learn(dict.fromkeys(terms))
 
 
 class WikidataNames:
-    """Names from the web API, and those that answers of the query service bring along.
+    """Names from the web API, and those that answers of the query service include.
 
     Args:
         api: What knows the names.
-        memory: Where the query service leaves the names that it brings along.
+        memory: Caches the names that answers of the query service include.
         properties: Where the names of properties are kept: few, and wanted again and again.
     """
 
@@ -97,20 +97,20 @@ T = TypeVar("T")
 
 
 class Whereabouts:
-    """Remembers where entities were found; the least recently learned is forgotten first."""
+    """Caches where entities were found; the least recently added is evicted first."""
 
     def __init__(self) -> None:
         self._merged: OrderedDict[Node, Node] = OrderedDict()
         self._scholarly: OrderedDict[Node, None] = OrderedDict()
 
     def learn_merged(self, merged: Mapping[Node, Node]) -> None:
-        """Remember what was merged into what."""
+        """Add merged entities."""
         self._merged.update(merged)
         while len(self._merged) > MAX_KNOWN:
             self._merged.popitem(last=False)
 
     def learn_scholarly(self, nodes: Iterable[Node]) -> None:
-        """Remember what stands at the scholarly endpoint."""
+        """Add entities of the scholarly endpoint."""
         self._scholarly.update(dict.fromkeys(nodes))
         while len(self._scholarly) > MAX_KNOWN:
             self._scholarly.popitem(last=False)
@@ -124,7 +124,7 @@ class Whereabouts:
         return list(dict.fromkeys(map(self.current, nodes)))
 
     def is_scholarly(self, node: Node) -> bool:
-        """Say whether a node is known to stand at the scholarly endpoint."""
+        """Return whether a node is known to stand at the scholarly endpoint."""
         return self.current(node) in self._scholarly
 
     def placed(self, triple: Triple) -> tuple[Triple, bool]:

@@ -56,12 +56,12 @@ async def open_wikidata(
 
     Args:
         rest: The URL of the SPARQL endpoint of a mirror that holds all of Wikidata, or nothing.
-        options: How it is reached, and where to keep what was learned.
+        options: How it is reached, and where to cache what was found.
         timing: Where time and chance come from.
         rates: Who decides when requests may be sent: by default one for all graphs of the process.
 
     Raises:
-        InvalidRequest: The URL is none.
+        InvalidRequest: The URL is invalid.
     """
     reached = _options(rest, options)
     opening = _Opening(reached, options, timing or Timing(), rates)
@@ -75,7 +75,7 @@ async def open_wikidata(
 
 
 def advice(options: WikidataOptions) -> Sequence[str]:
-    """Return what whoever runs this could set to be better served: full sentences."""
+    """Return which settings would raise the limits of the service: full sentences."""
     return [CONTACT_ADVICE] if options.contact is None and options.asks_wikimedia else []
 
 

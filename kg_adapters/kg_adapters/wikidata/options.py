@@ -17,7 +17,7 @@ SCHOLARLY_URL: Final = "https://query-scholarly.wikidata.org/sparql"
 API_URL: Final = "https://www.wikidata.org/w/api.php"
 ANONYMOUS_PER_MINUTE: Final = 10
 KNOWN_PER_MINUTE: Final = 200
-"""What Wikimedia allows a client that says who runs it (https://www.mediawiki.org/wiki/Wikimedia_APIs/Rate_limits)."""
+"""What Wikimedia allows a client that names a contact (https://www.mediawiki.org/wiki/Wikimedia_APIs/Rate_limits)."""
 MAX_API_CONCURRENCY: Final = 3
 MAX_API_MB: Final = 8
 """Fifty entities with their names in all languages are two or three; an answer of the web API is decoded at once."""
@@ -77,9 +77,9 @@ class WikidataOptions(WikidataSettings):
         max_mb: The most megabytes of one answer, unpacked.
         max_retries: How often a request is repeated after a failure that may pass.
         maxlag_s: The web API is asked to refuse when its copies are further behind than so many seconds.
-        most_counted: How many edges of one direction are looked at to count those of a batch of entities.
-        names_kept_s: How many seconds names are remembered.
-        redactor: What nobody must be shown.
+        most_counted: How many edges of one direction are read to count those of a batch of entities.
+        names_kept_s: How many seconds names are cached.
+        redactor: Removes secrets.
     """
 
     languages: Annotated[tuple[Annotated[str, AfterValidator(language_tag)], ...], Field(min_length=1)] = ("en",)

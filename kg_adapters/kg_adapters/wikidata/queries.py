@@ -1,4 +1,4 @@
-"""Queries for what Wikidata says in ways of its own: values with precision and unit, and qualifiers."""
+"""Queries for what Wikidata states in its own form: values with precision and unit, and qualifiers."""
 
 import random
 from collections.abc import Collection, Iterator, Sequence
@@ -229,7 +229,7 @@ def queries_for(dialect: Dialect, languages: tuple[str, ...], most_counted: int)
     Args:
         dialect: The engine.
         languages: The languages of labels, the preferred first.
-        most_counted: How many edges of one direction are looked at to count those of a batch of entities.
+        most_counted: How many edges of one direction are read to count those of a batch of entities.
     """
     vocabulary = Vocabulary(
         VOCABULARY.labels,

@@ -53,7 +53,7 @@ def quantity(amount: str, unit: str | None) -> Literal:
 
 
 def plain(value: Literal) -> Literal:
-    """Return a literal as people write it, as far as it says so itself: days without a time, coordinates with sides."""
+    """Return a literal as people write it, as far as it shows: days without a time, coordinates with sides."""
     if value.datatype == _DATE_TIME and value.value.endswith("T00:00:00Z"):
         return date(value.value, DAY) or value
     if value.datatype == _POINT and (point := _WKT.fullmatch(value.value.strip())):

@@ -87,9 +87,9 @@ class DescriptionQueries:
     Args:
         dialect: The engine.
         texts: How labels are chosen.
-        as_head: Whether only terms that the graph says something about are entities.
+        as_head: Whether only terms with statements of their own are entities.
         declares: The relation that leads to whatever serves as a relation, for graphs too large to look for a statement
-            with it; None where statements tell.
+            with it; None where statements decide.
     """
 
     dialect: Dialect

@@ -84,7 +84,7 @@ class GroupSpan:
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """Which far ends come along with the counts of the groups.
+    """Which far ends are fetched with the counts of the groups.
 
     Args:
         group_size: All of the groups with at most so many.
@@ -112,10 +112,10 @@ NAMED_APART: Final = 12
 """Up to how many relations are asked for one by one."""
 
 MOST_OPENED: Final = 200
-"""Of how many blank nodes an answer tells what they hold, at most."""
+"""Of how many blank nodes an answer includes the facts, at most."""
 
 MOST_HELD_ROWS: Final = 5_000
-"""How many rows tell it, at most."""
+"""How many rows these facts take, at most."""
 
 _DECIMAL: Final = Iri(XSD + "decimal")
 
@@ -130,9 +130,9 @@ class EdgeQueries:
         dialect: The engine.
         texts: How labels are chosen.
         namespace: Only relations whose IRI starts so are edges; None for all.
-        most_counted: How many edges of one direction are looked at, at most, to count those of a batch of entities;
+        most_counted: How many edges of one direction are read, at most, to count those of a batch of entities;
             None for all. A few entities have equal shares of it. Where there are more edges, the counts are too small.
-        as_head: Whether only entities that the graph says something about are in it.
+        as_head: Whether only entities with statements of their own are in the graph.
         entities: Only tails whose IRI starts so are neighbours; None for all that are no literals.
     """
 
@@ -150,7 +150,7 @@ class EdgeQueries:
 
     @property
     def opens_blank_nodes(self) -> bool:
-        """Whether answers tell what their blank nodes hold, since no other query can be about these."""
+        """Whether answers include the facts of their blank nodes, since no other query can be about these."""
         return self.dialect.blank_nodes is None and self.namespace is None and self.entities is None
 
     @property
@@ -195,7 +195,7 @@ class EdgeQueries:
         return f"SELECT DISTINCT ?n ?v {{ {writing.union(found)} }}"
 
     def may_hold(self, fact: Fact) -> bool:
-        """Say whether a fact can be one of the graph: those of an edge lie in the namespaces of such."""
+        """Return whether a fact can be one of the graph: those of an edge lie in the namespaces of such."""
         if isinstance(fact, Attribute):
             return True
         in_namespace = self.namespace is None or fact.relation.value.startswith(self.namespace)

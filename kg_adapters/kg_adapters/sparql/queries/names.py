@@ -103,7 +103,7 @@ def _alike(letter: str) -> str:
     if letter == " ":
         return " +"
     if _SIGNS.match(letter):
-        # Nobody types quotes and dashes as they are printed.
+        # People type other quotes and dashes than those in print.
         return "."
     accented = _accented().get(letter, "")
     return f"[{letter}{accented}]" if accented else letter
@@ -157,7 +157,7 @@ class NameQueries:
             (name, name.lower(), name.capitalize(), name[0].upper() + name[1:], name.title(), name.upper())
         )
         literals = [each for spelling in spellings for each in self._literals(spelling)]
-        # Engines that tell the two apart still exist.
+        # Some engines still distinguish the two.
         typed = " ".join(f"{writing.text(spelling)}^^{writing.iri(XSD_STRING)}" for spelling in spellings)
         values = writing.values("l", literals, self.dialect).removesuffix("}") + f"{typed} }}"
         return self._entities(f"{values} {self._names()} {self._instances(kind)}", limit)

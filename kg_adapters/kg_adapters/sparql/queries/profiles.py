@@ -42,7 +42,7 @@ class SurveyQueries:
         """Return the query for classes; rows `?c`, the number `?n` of instances, an example `?x`.
 
         Args:
-            sampled: Look at so many statements; None for all.
+            sampled: Read so many statements; None for all.
             limit: The most rows.
         """
         typed = f"{writing.values('a', self.vocabulary.types, self.dialect)} ?s ?a ?c . FILTER(!isLiteral(?c))"
@@ -137,7 +137,7 @@ class ProfileQueries:
         Beside each stands whether it finds all of them.
 
         Args:
-            sampled: How many statements are looked at where not all are.
+            sampled: How many statements are read where not all are.
         """
         return (self.survey.classes(None, MAX_ROWS), True), (self.survey.classes(sampled, MAX_ROWS), False)
 
@@ -187,9 +187,9 @@ class ProfileQueries:
         """Return the query for how many `?n` of some pairs of a relation `?p` a relation `?q` holds as well.
 
         Args:
-            relations: Those whose pairs are looked at.
+            relations: Those whose pairs are compared.
             back: Whether pairs are compared in the opposite direction.
-            most: How many pairs of each are looked at.
+            most: How many pairs of each are compared.
         """
         blocks = (
             f"SELECT DISTINCT ?s ?e ({iri} AS ?p) {{ ?s {iri} ?e FILTER(!isLiteral(?e) && ?s != ?e) }} LIMIT {most}"

@@ -88,7 +88,7 @@ def compared(value: str, operator: Operator, given: Literal, fresh: Callable[[],
     """Return the pattern that a variable stands in a relation to a given value.
 
     Raises:
-        InvalidRequest: What is given is not what its datatype says, or cannot be compared like this.
+        InvalidRequest: The value is invalid for its datatype, or cannot be compared like this.
     """
     kind = compared_kind_of(given, operator)
     if kind is None:
@@ -115,7 +115,7 @@ def _as_text(value: str, operator: Operator, given: Literal) -> str:
 
 
 def _by_text(value: str, operator: Operator, given: str) -> str:
-    """Compare as far as both dates say: years of four digits sort as texts do, and so does what follows them."""
+    """Compare at the precision of both dates: years of four digits sort as texts do, and so does the rest."""
     wanted, text = re.sub(_REST, "", given), _told(value)
     if len(wanted) == 4:
         said = f"SUBSTR(STR({value}), 1, 4) {operator} {writing.text(wanted)}"

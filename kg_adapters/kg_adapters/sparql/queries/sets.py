@@ -57,7 +57,7 @@ class SetQueries:
         return f"SELECT {COLUMNS} {{ {writing.union(blocks)} }}"
 
     def explained(self, question: SetQuestion, *, only_count: bool) -> str:
-        """Return the query as somebody would write it who wants nothing else: all results, or only their number."""
+        """Return the query as a person would write it: for all results, or only for their number."""
         if only_count and not isinstance(question, Aggregated):
             return next(query for bound, query in self._blocks(SetRequest(question)) if bound == _about("count"))
         found: str
@@ -86,7 +86,7 @@ class SetQueries:
         return f"SELECT DISTINCT ?x {' '.join(found)} {{ {writer.group(of, _X)} {' '.join(cells)} }}"
 
     def _blocks(self, request: SetRequest) -> Iterator[tuple[str, str]]:
-        """Yield queries, each with what tells its rows from others."""
+        """Yield queries, each with the binding that marks its rows."""
         match request.question:
             case Listed(of):
                 yield from self._listed(of, request.limit)

@@ -86,7 +86,7 @@ def names(value: Node, dialect: Dialect) -> tuple[str, ...]:
 
 
 def is_askable(value: Node, dialect: Dialect) -> bool:
-    """Say whether a query can name a node."""
+    """Return whether a query can name a node."""
     return isinstance(value, Iri) or (dialect.blank_nodes is not None and dialect.blank_nodes.iri(value) is not None)
 
 
@@ -95,8 +95,8 @@ def mentioned(name: str, *, as_head: bool) -> str:
 
     Args:
         name: The variable.
-        as_head: Whether it must say something about it; where each entity is a page of its own, one that is only
-            pointed at is not there. What says nothing but that another entity is the same was merged into that one.
+        as_head: Whether it must have statements of its own; where each entity is a page, one that is only
+            pointed at does not exist. One that only states another entity as the same was merged into that one.
     """
     if as_head:
         return f"EXISTS {{ ?{name} ?p1 ?o1 FILTER(?p1 != {SAME_AS}) }}"
