@@ -83,15 +83,6 @@ async def test_a_hub_is_never_paged_through_for_a_triple(hub: LocalAdapter) -> N
     assert (graph.asked, graph.shown) == ([1], 0)
 
 
-async def test_a_triple_of_another_tail_is_refused_with_the_one_that_is_there(tokyo: LocalAdapter) -> None:
-    assert await reasons(tokyo, ["Q1490", "P36", "Q17"]) == [
-        "the graph has it only the other way round, Japan (Q17) | capital (P36) | Tokyo (Q1490). Swap head and tail."
-    ]
-    assert await reasons(tokyo, ["Q1490", "P36", "Q515"]) == [
-        "the graph does not have it. There, Tokyo (Q1490) has capital (P36) Shinjuku (Q179645)."
-    ]
-
-
 async def test_a_relation_that_the_head_lacks_is_refused_with_those_it_has(tokyo: LocalAdapter) -> None:
     assert await reasons(tokyo, ["Q17", "P31", "Q515"], ["Q515", "P31", "Q17"]) == [
         "the graph does not have it. There, Japan (Q17) has no instance of (P31). It has capital (P36); Feature lists "
@@ -247,13 +238,10 @@ async def test_values_of_many_heads_are_looked_for_by_one_request_for_each_featu
     assert ([fact.tail for fact in checked.facts], graph.featured[0]) == ([POPULATION.tail], 3)
 
 
-@pytest.mark.parametrize("allow_unverified", [False, True])
 async def test_a_text_that_several_values_have_is_refused_with_all_of_them(
-    graph_of: Callable[[str], LocalAdapter], allow_unverified: bool
+    graph_of: Callable[[str], LocalAdapter],
 ) -> None:
-    checked = await check(
-        graph_of(VALUES), [["Q1", "P1", '"pareil"']], limits=LIMITS, allow_unverified=allow_unverified
-    )
+    checked = await check(graph_of(VALUES), [["Q1", "P1", '"pareil"']], limits=LIMITS, allow_unverified=True)
     assert [str(each) for each in checked.refused] == [
         'triple 1 (Q1 | P1 | "pareil"): several values have this text. Write the one that is meant in full: '
         '"pareil"@de or "pareil"@fr.'
@@ -280,18 +268,6 @@ async def test_what_the_graph_does_not_hold_is_kept_with_a_mark_if_that_is_allow
         KeptFact(Iri(f"{WD}Q5"), Iri(f"{WDT}P9"), Literal("new", RDF_LANG_STRING, "en"), verified=False),
     )
     assert [each.number for each in checked.refused] == [4]
-
-
-async def test_a_label_of_something_else_is_noted_and_the_id_counts(tokyo: LocalAdapter) -> None:
-    written = ["Kyoto (Q1490) | mayor (P36) | SHINJUKU (Q179645)", ["Q1490", "P1082", '"13960236"']]
-    assert await check(tokyo, written, limits=LIMITS, allow_unverified=False) == Checked(
-        (CAPITAL, POPULATION),
-        (),
-        (
-            "Q1490 is Tokyo in this graph, not Kyoto; the id counts.",
-            "P36 is capital in this graph, not mayor; the id counts.",
-        ),
-    )
 
 
 async def test_a_label_of_the_graph_that_gives_orders_stays_on_one_line(tokyo: LocalAdapter) -> None:

@@ -14,7 +14,7 @@ from kg_server.app import MEMORY_FILE
 from memories import Memory, facts_of
 from server_processes import address_of, started
 
-CLIENTS = 25
+CLIENTS = 10
 """How many clients each of the two servers has."""
 
 CALLS = 8
@@ -118,7 +118,7 @@ def integrity_of(folder: Path) -> object:
         return file.execute("PRAGMA integrity_check").fetchall()
 
 
-async def test_fifty_clients_of_two_servers_lose_nothing_when_one_server_is_killed_half_way(
+async def test_twenty_clients_of_two_servers_lose_nothing_when_one_server_is_killed_half_way(
     servers: tuple[Server, Server], tmp_path: Path
 ) -> None:
     survivor, doomed = servers

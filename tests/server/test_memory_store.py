@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from kg_adapters.errors import BackendTimeout, BackendUnavailable, InvalidRequest, InvalidSource
 from kg_adapters.terms import RDF_LANG_STRING, XSD, BlankNode, Iri, Literal
-from kg_server.memory.sqlite_file import SqliteFile
 from kg_server.memory.store import HANDLE_PREFIX, KeptFact, MemoryLimits, MemoryStore, Place
 from memories import FILE, Clock, network, stored_in
 
@@ -139,7 +138,7 @@ async def test_a_memory_of_another_graph_is_refused(store: MemoryStore) -> None:
 async def test_an_append_that_would_grow_too_large_stores_nothing(tmp_path: Path) -> None:
     few, short = stored_in(tmp_path, MemoryLimits(facts=2)), stored_in(tmp_path, MemoryLimits(memory_bytes=1_000))
     handle = await begin(few, AB)
-    with pytest.raises(InvalidRequest, match=r"holds 1 of at most 2 facts .*: 2 more do not fit, and nothing"):
+    with pytest.raises(InvalidRequest, match=r"holds 1 of at most 2 facts: 2 more do not fit, and nothing"):
         await few.append(handle, "graph", [BC, KeptFact(C, R, A)])
     with pytest.raises(InvalidRequest, match=r"of at most 1,000 bytes: .* nothing was stored"):
         await short.append(handle, "graph", [BC, text_of(8, 1_000)])
@@ -206,7 +205,7 @@ async def test_the_bytes_of_all_memories_are_bounded(tmp_path: Path) -> None:
     clock = Clock()
     store = stored_in(tmp_path, MemoryLimits(store_mb=0.5), clock)
     first, second = [await begin(store, text_of(0, 200_000)) for _ in range(2)]
-    with pytest.raises(InvalidRequest, match=r"in 0.5 MB \(memory.store_mb\), and all were used"):
+    with pytest.raises(InvalidRequest, match=r"in 0.5 MB, and all were used"):
         await store.append(second, "graph", [text_of(1, 200_000)])
     clock.pass_days(2 * HOUR)
     await store.append(second, "graph", [text_of(1, 200_000)])
@@ -310,23 +309,6 @@ async def test_a_folder_that_cannot_be_made_is_named_with_what_to_do(tmp_path: P
     (tmp_path / "file").touch()
     with pytest.raises(BackendUnavailable, match=r"cannot be used: .*the setting data_folder names another"):
         await begin(stored_in(tmp_path / "file"), AB)
-
-
-def test_a_full_disk_is_an_error_and_leaves_no_half_transaction(tmp_path: Path) -> None:
-    file = SqliteFile(tmp_path / FILE, "file", 1, ("CREATE TABLE small (content)",))
-    with file.transaction(write=True):
-        pass
-
-    def fill() -> None:
-        with file.transaction(write=True) as connection:
-            connection.execute("INSERT INTO small VALUES (1)")
-            connection.execute("PRAGMA max_page_count = 1")
-            connection.execute("INSERT INTO small VALUES (zeroblob(100000))")
-
-    with pytest.raises(BackendUnavailable, match="is full"):
-        fill()
-    with file.transaction(write=False) as connection:
-        assert connection.execute("SELECT count(*) FROM small").fetchone()[0] == 0
 
 
 def test_the_size_of_a_fact_is_that_of_its_texts() -> None:
