@@ -74,7 +74,6 @@ async def test_a_hop_costs_one_request_however_many_nodes_it_starts_from(star: W
         ("Where[Neighbor[ex:hub, has], near > Count[ex:hub]]", ["ex:leaf00"]),
         ("Where[Neighbor[ex:hub, has], near = ex:b]", ["ex:leaf00"]),
         ("Intersect[Neighbor[ex:hub, has], Neighbor[ex:other, has]]", ["ex:leaf29"]),
-        ("Minus[Neighbor[ex:other, has], Neighbor[ex:hub, has]]", ["ex:a"]),
         ("Sum[Neighbor[ex:hub, has], size]", ["435"]),
         ("Top[Neighbor[ex:hub, has], size, 1]", ["29"]),
         ("Group[Neighbor[ex:hub, has], near]", ["2", "1", "1", "1"]),
@@ -181,11 +180,6 @@ async def test_what_starts_from_nothing_gives_nothing(star: WithoutSets) -> None
     assert [row[3] for row in rows(reply.data["parts"])] == ["0 nodes", "0 nodes"]
 
 
-async def test_an_operand_of_a_set_that_is_unknown_fails_it(star: WithoutSets) -> None:
-    assert "no entity 'ex:zzz'" in await refused(star, "Minus[ex:a, ex:zzz]")
-    assert "no entity 'ex:zzz'" in await refused(star, "Count[Union[ex:a, ex:zzz]]")
-
-
 PAGE = (Path(__file__).parents[2] / "docs" / "compose.md").read_text(encoding="utf-8")
 
 EXAMPLES = re.findall(r"`((?:[A-Z][a-z]+)\[[^`…]+\])`(?= \||[.:,]| keeps|$)", PAGE, flags=re.MULTILINE)
@@ -210,18 +204,13 @@ async def test_every_example_of_the_page_is_answered(world: LocalAdapter) -> Non
 @pytest.mark.parametrize(
     ("expression", "result"),
     [
-        ("Sum[Neighbor[FGC, -parent company], number of employees]", "7983"),
-        ("Mean[Neighbor[Icebirds of Wunminster, -home team], attendance]", "14112.4375"),
-        ("Top[Neighbor[Maula Valley, -located in region], population]", None),
+        ("Sum[Neighbor[FGC, -parent company], number of employees]", "7,983"),
         ("Count[Where[Neighbor[River Surna, -crosses], length > 298 m]]", "4"),
         ("Count[Where[Neighbor[Vlenine Janstuák, -directed by], premiere > 1977]]", "3"),
     ],
 )
-async def test_gold_answers_are_one_call(world: LocalAdapter, expression: str, result: str | None) -> None:
-    reply = await composed(world, expression)
-    assert not reply.is_error, reply.text
-    first = rows(reply.data["results"])[0][3]
-    assert result is None or first.replace(",", "") == result
+async def test_gold_answers_are_one_call(world: LocalAdapter, expression: str, result: str) -> None:
+    assert rows((await composed(world, expression)).data["results"])[0][3] == result
 
 
 async def test_a_relation_that_is_stored_backwards_is_walked_all_the_same(world: LocalAdapter) -> None:
@@ -231,15 +220,9 @@ async def test_a_relation_that_is_stored_backwards_is_walked_all_the_same(world:
 @pytest.mark.parametrize(
     ("expression", "said"),
     [
-        ("Sum[town, population]", "'town' is a class here, which is one node. Type[town] gives its instances."),
         ("Sum[Type[film], premiere]", "Dates have no sum and no mean; Min and Max give the first and the last."),
         ("Top[Type[town], rdfs:label]", "and Top needs numbers or dates"),
-        (
-            "Where[Type[film], premiere > soon]",
-            "has dates, and 'soon' is not a date. Write 1977, 1977-05 or 1977-05-01.",
-        ),
         ("Where[Type[bridge], length > 2 km]", "is given in 'm', not in 'km'. Write the number without a unit."),
-        ("Where[Type[bridge], length > long]", "has numbers, and 'long' is not a number."),
         ("Where[Type[bridge], length ~ 2]", "~ looks for a text in texts, and length (m) (w:R140) has numbers."),
         ("Where[Type[town], rdfs:label > A]", "has texts, which > cannot compare."),
         ("Where[Type[company], industry > optics]", "leads to nodes, which > cannot compare."),

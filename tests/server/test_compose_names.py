@@ -123,12 +123,6 @@ async def test_values_are_the_same_in_one_language_only(world: LocalAdapter) -> 
     assert [row[3:] for row in rows(reply.data["results"])] == [["0", "number"], ["2", "number"]]
 
 
-async def test_a_misspelt_name_without_retrieve_is_read_and_said_too(world: LocalAdapter) -> None:
-    reply = await composed(world, "Neighbor[Yokohma, near]")
-    assert reply.summary.startswith("Tokyo (ex:tokyo). ")
-    assert "'Yokohma' read as ex:yokohama, one letter off." in reply.summary
-
-
 async def test_a_name_with_commas_is_refused_with_its_spelling_in_quotation_marks(
     graph_of: Callable[[str], LocalAdapter],
 ) -> None:

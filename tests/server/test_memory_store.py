@@ -205,7 +205,7 @@ async def test_the_bytes_of_all_memories_are_bounded(tmp_path: Path) -> None:
     clock = Clock()
     store = stored_in(tmp_path, MemoryLimits(store_mb=0.5), clock)
     first, second = [await begin(store, text_of(0, 200_000)) for _ in range(2)]
-    with pytest.raises(InvalidRequest, match=r"in 0.5 MB, and all were used"):
+    with pytest.raises(InvalidRequest, match=r"in 0.5 MB \(memory.store_mb\), and all were used"):
         await store.append(second, "graph", [text_of(1, 200_000)])
     clock.pass_days(2 * HOUR)
     await store.append(second, "graph", [text_of(1, 200_000)])

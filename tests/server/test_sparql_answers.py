@@ -63,10 +63,6 @@ LABELLED = {
         "1 row, all here.",
         ["?fLabel", '"Bright Tower"'],
     ),
-    "SELECT ?f ?fLabel { ?f e:year ?y } ORDER BY DESC(?fLabel) LIMIT 1": (
-        "1 row, all here.",
-        ["?f | ?fLabel", 'Bright Tower (e:f2) | "Bright Tower"'],
-    ),
     "SELECT ?n { e:f1 e:by ?d SERVICE <http://wikiba.se/ontology#label> { ?d rdfs:label ?n } }": (
         "The label service is not needed: ids come with their labels. 1 row, all here.",
         ["?n", '"Ann Hornby"'],
@@ -163,17 +159,9 @@ NOTHING = {
         "denied",
         "The part before it has matches; FILTER NOT EXISTS { ?f a e:Film } leaves none.",
     ),
-    "SELECT ?f { ?f e:on ?d FILTER(?yaer > 1900) }": (
-        "unknown",
-        f"The part before it has matches; FILTER(?yaer > 1900) leaves none. {NOT_COMPUTED}",
-    ),
     "SELECT ?f { ?f e:on ?d OPTIONAL { ?f e:award ?l } FILTER(?l > 1 && ?d > '1900-01-01'^^xsd:date) }": (
         "unknown",
         f"FILTER(?l > 1 && ?d > '1900-01-01'^^xsd:date) leaves none. {NOT_COMPUTED}",
-    ),
-    "SELECT ?f { ?f e:on ?d FILTER(?d < 1990) }": (
-        "unknown",
-        f"The part before it has matches; FILTER(?d < 1990) leaves none. {NOT_COMPUTED}",
     ),
     "SELECT (COUNT(?f) AS ?n) { ?f e:by e:oscar }": ("unknown", "Nothing matches ?f e:by e:oscar."),
     "SELECT ?x { { ?x e:by e:oscar } UNION { e:oscar e:by ?x } OPTIONAL { ?x e:year ?y } }": (
@@ -216,15 +204,7 @@ async def test_ask_says_yes_or_why_not(tokyo: LocalAdapter) -> None:
     yes = await call(tokyo, "Sparql", query="ASK { wd:Q17 wdt:P36 wd:Q1490 }")
     no = await call(tokyo, "Sparql", query="ASK { wd:Q17 wdt:P36 wd:Q424242 }")
     bare = await call(tokyo, "Sparql", query="ASK { ?x ?p ?x }")
-    assert yes.data == {
-        "status": "ok",
-        "knowledge": "stated",
-        "summary": "Yes.",
-        "variables": [],
-        "rows": [],
-        "labels": {},
-        "truth": True,
-    }
+    assert (yes.text, yes.data["status"], yes.data["knowledge"], yes.data["truth"]) == ("Yes.", "ok", "stated", True)
     assert (no.text, no.data["truth"]) == ("No. This graph does not mention Q424242.", False)
     assert bare.text == "No. Nothing matches ?x ?p ?x."
 
