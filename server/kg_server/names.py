@@ -23,7 +23,7 @@ from kg_adapters.terms import RDF_LANG_STRING, XSD, XSD_STRING, BlankNode, Fact,
 from kg_boundary.shown import is_plain, set_apart, shown, shown_within
 from kg_server.answers.values import plain_value, unit_name, unit_of
 
-_Forms: TypeAlias = tuple[str, str, str | None]
+_Forms: TypeAlias = tuple[str, str, str | None, str]
 
 MAX_LABEL: Final = 120
 MAX_VALUE: Final = 400
@@ -80,7 +80,7 @@ class Names:
 
         A term without a label is shown by its id.
         """
-        short, _, label = self._forms(node, position)
+        short, _, label, _ = self._forms(node, position)
         if label is None:
             return short
         return label if self.is_clear(label, marks, position) else self._apart(node, position, marks)
@@ -163,11 +163,8 @@ class Names:
         return {self.relation_id(each.relation): each.count.value for each in counts if each.direction == direction}
 
     def _apart(self, node: Node, position: Position, marks: str | None) -> str:
-        short, whole, _ = self._forms(node, position)
-        name = whole.removesuffix(f" ({short})")
-        if marks is None or name == whole:
-            return whole
-        return f"{set_apart(name, marks)} ({short})"
+        short, whole, _, name = self._forms(node, position)
+        return whole if marks is None or not name else with_id(set_apart(name, marks), short)
 
     def _is_id(self, text: str, position: Position) -> bool:
         try:
@@ -184,22 +181,28 @@ class Names:
         return self._namesakes
 
     def _forms(self, node: Node, position: Position) -> _Forms:
-        """Return a term's short id, the id with its label, and its label; an answer asks for them again and again."""
+        """Return a term's short id, the term as people read it, its label, and what stands before the id there.
+
+        An answer asks for them again and again.
+        """
         shown = self._entities if position == "entity" else self._relations
         forms = shown.get(node)
         if forms is None:
             short = self.prefixes.shorten(node, position)
             label = shown_label(self.labels[node], self.max_label) if node in self.labels else None
-            named = f"{short} [{self.notes[node]}]" if node in self.notes else self._named(node, short, label)
-            forms = shown[node] = (short, named, label)
+            name = label or ""
+            if label is None and short.startswith("<") and not isinstance(node, BlankNode):
+                name = shown_within(node.local_part, self.max_label)
+            whole = with_id(name, short) if name else short
+            if node in self.notes:
+                name, whole = "", f"{short} [{self.notes[node]}]"
+            forms = shown[node] = (short, whole, label, name)
         return forms
 
-    def _named(self, node: Node, short: str, label: str | None) -> str:
-        if label is not None:
-            return f"{label} ({short})"
-        if isinstance(node, BlankNode) or not short.startswith("<"):
-            return short
-        return f"{shown_within(node.local_part, self.max_label)} ({short})"
+
+def with_id(label: str, id: str) -> str:
+    """Return a term as people read it, by its label and its id."""
+    return f"{label} ({id})"
 
 
 async def names_of(graph: KGAdapter, terms: Iterable[Node], *, max_tokens: int | None = None) -> Names:

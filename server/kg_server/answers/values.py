@@ -4,17 +4,10 @@ import re
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
+from kg_adapters.profile import kind_of
 from kg_adapters.terms import XSD, Iri, Literal
 
 _MOST_DIGITS: Final = 30
-_INTEGERS: Final = frozenset(
-    XSD + name
-    for name in (
-        *("integer", "long", "int", "short", "byte", "nonNegativeInteger", "positiveInteger", "nonPositiveInteger"),
-        *("negativeInteger", "unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte"),
-    )
-)
-_NUMBERS: Final = _INTEGERS | {XSD + name for name in ("decimal", "double", "float")}
 _NUMBER: Final = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
 _BOOLEANS: Final = {"true": "true", "1": "true", "false": "false", "0": "false"}
 _ZONE: Final = r"(?:Z|[-+]\d\d:\d\d)?"
@@ -26,7 +19,6 @@ _TIMES: Final = {
     XSD + "gYear": re.compile(rf"-?\d{{4,9}}{_ZONE}"),
 }
 _POINT: Final = re.compile(r"POINT ?\((-?\d{1,3}(?:\.\d{1,18})?) (-?\d{1,3}(?:\.\d{1,18})?)\)", re.IGNORECASE)
-_WKT: Final = "http://www.opengis.net/ont/geosparql#wktLiteral"
 _UNITS: Final = re.compile(r"http://(?:dbpedia\.org/datatype/|qudt\.org/vocab/unit/)([A-Za-z][A-Za-z0-9_-]{0,39})")
 """Datatypes that are units, and how the unit is called."""
 _UNIT_ENTITIES: Final = re.compile(r"http://www\.wikidata\.org/entity/(Q[1-9]\d{0,11})")
@@ -51,6 +43,7 @@ _WORDS: Final = {
 """What frequent ones are called where the graph does not say it."""
 _YEARS: Final = range(1000, 2101)
 """What may be a year where nothing says that it is a quantity: nobody writes one with a comma."""
+_MOMENT: Final = Iri(XSD + "dateTime")
 _MIDNIGHT: Final = re.compile(r"T00:00:00(?:\.0+)?(?:Z|\+00:00)?\Z")
 
 
@@ -76,30 +69,32 @@ def plain_value(literal: Literal, *, quantity: bool = False, unit: str | None = 
         quantity: Whether it is known to be a quantity.
         unit: What its unit is called, where that is an entity with a name.
     """
-    kind = literal.datatype.value
-    if kind in _NUMBERS:
-        number = _number(literal)
-        return None if number is None else _written(number, quantity=quantity)
-    if kind == XSD + "boolean":
-        return _BOOLEANS.get(literal.value)
-    if kind == _WKT:
-        point = _POINT.fullmatch(literal.value)
-        return None if point is None else f"{point[2]}, {point[1]}"
+    match kind_of(literal.datatype):
+        case "number":
+            number = _number(literal)
+            return None if number is None else _written(number, quantity=quantity)
+        case "boolean":
+            return _BOOLEANS.get(literal.value)
+        case "coordinates":
+            point = _POINT.fullmatch(literal.value)
+            return None if point is None else f"{point[2]}, {point[1]}"
+        case _:
+            pass
     known = unit or unit_name(literal.datatype)
     if known is not None:
         number = _number(literal)
         return None if number is None else f"{number:,f} {known}"
-    pattern = _TIMES.get(kind)
+    pattern = _TIMES.get(literal.datatype.value)
     if pattern is None or pattern.fullmatch(literal.value) is None:
         return None
-    return _MIDNIGHT.sub("", literal.value) if kind == XSD + "dateTime" else literal.value
+    return _MIDNIGHT.sub("", literal.value) if literal.datatype == _MOMENT else literal.value
 
 
 def may_mean(text: str, literal: Literal) -> bool:
     """Say whether a text that stands without quotes is this value: as it is, as people write it, or the same number."""
     if text in {literal.value, plain_value(literal), plain_value(literal, quantity=True)}:
         return True
-    if literal.datatype.value not in _NUMBERS or _NUMBER.fullmatch(text) is None:
+    if kind_of(literal.datatype) != "number" or _NUMBER.fullmatch(text) is None:
         return False
     return Decimal(text.replace(",", "")) == _number(literal)
 
