@@ -51,9 +51,10 @@ async def call(graph: KGAdapter, tool: str, settings: Settings | None = None, /,
 
 
 async def refusal(graph: KGAdapter, tool: str, /, **arguments: object) -> str:
+    """Return why a call is refused, without the ids behind labels."""
     reply = await call(graph, tool, **arguments)
     assert reply.is_error, reply.text
-    return reply.text
+    return reply.plain.text
 
 
 def counts(value: object) -> dict[str, int]:

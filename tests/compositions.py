@@ -24,4 +24,4 @@ async def composed(graph: KGAdapter, expression: str, settings: Settings | None 
 async def refused(graph: KGAdapter, expression: str) -> str:
     reply = await composed(graph, expression)
     assert reply.is_error, reply.text
-    return reply.text
+    return reply.plain.text

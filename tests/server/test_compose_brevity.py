@@ -47,53 +47,53 @@ async def whole(graph: LocalAdapter, expression: str) -> Reply:
 @pytest.mark.parametrize(
     ("expression", "text"),
     [
-        ("Neighbor[Film 0, by]", "Anna (e:d0)."),
-        ("Neighbor[Anna, -by]", "2 nodes.\nFilm 0 (e:f0)\nFilm 2 (e:f2)"),
-        ("Intersect[Neighbor[Film 0, by], Neighbor[Film 2, by]]", "Anna (e:d0)."),
-        ("Neighbor[Film 0, by/born]", "Town (e:town).\nbecause Film 0 | e:by | Anna | e:born | Town"),
+        ("Neighbor[Film 0, by]", "Anna."),
+        ("Neighbor[Anna, -by]", "2 nodes.\nFilm 0\nFilm 2"),
+        ("Intersect[Neighbor[Film 0, by], Neighbor[Film 2, by]]", "Anna."),
+        ("Neighbor[Film 0, by/born]", "Town.\nbecause Film 0 | e:by | Anna | e:born | Town"),
         (
             "Where[Neighbor[Anna, -by], year > 1989]",
-            "2 nodes.\nFilm 0 (e:f0)\nFilm 2 (e:f2)\nbecause Film 0 | e:year | 1990\nbecause Film 2 | e:year | 1992",
+            "2 nodes.\nFilm 0\nFilm 2\nbecause Film 0 | e:year | 1990\nbecause Film 2 | e:year | 1992",
         ),
-        ("Top[Type[film], year]", "1 node.\nFilm 3 (e:f3) | e:year | 1993"),
+        ("Top[Type[film], year]", "1 node.\nFilm 3 | e:year | 1993"),
         (
             "Max[Where[Type[film], year > 1992], year]",
-            "1993. Over 1: Film 3 (e:f3) 1993.\nbecause Film 3 | e:year | 1993",
+            "1993. Over 1: Film 3 1993.\nbecause Film 3 | e:year | 1993",
         ),
-        ("Top[Union[Film 0, Film 1], year]", "1 node.\nFilm 1 (e:f1) | e:year | 1991\nbecause Film 0 | e:year | 1990"),
+        ("Top[Union[Film 0, Film 1], year]", "1 node.\nFilm 1 | e:year | 1991\nbecause Film 0 | e:year | 1990"),
         (
             "Bottom[Union[Film 3, Film 0, Film 1], year, 2]",
-            "2 nodes by e:year.\nFilm 0 (e:f0): 1990\nFilm 1 (e:f1): 1991\nbecause Film 3 | e:year | 1993",
+            "2 nodes by e:year.\nFilm 0: 1990\nFilm 1: 1991\nbecause Film 3 | e:year | 1993",
         ),
         (
             "Max[Union[Film 0, Film 1], year]",
-            "1991. Over 2: Film 0 (e:f0) 1990, Film 1 (e:f1) 1991.\nbecause Film 1 | e:year | 1991",
+            "1991. Over 2: Film 0 1990, Film 1 1991.\nbecause Film 1 | e:year | 1991",
         ),
         (
             "Where[Film 1, year > Feature[Film 0, year]]",
-            "Film 1 (e:f1).\nbecause Film 1 | e:year | 1991\nbecause Film 0 | e:year | 1990",
+            "Film 1.\nbecause Film 1 | e:year | 1991\nbecause Film 0 | e:year | 1990",
         ),
         (
             "Sum[Type[film], year]",
-            "7,966. Over 4: Film 0 (e:f0) 1990, Film 1 (e:f1) 1991, Film 2 (e:f2) 1992, Film 3 (e:f3) 1993.",
+            "7,966. Over 4: Film 0 1990, Film 1 1991, Film 2 1992, Film 3 1993.",
         ),
-        ("Count[Where[Type[film], year > 1990]]", "3. Namely Film 1 (e:f1), Film 2 (e:f2), Film 3 (e:f3)."),
+        ("Count[Where[Type[film], year > 1990]]", "3. Namely Film 1, Film 2, Film 3."),
         ("Count[Neighbor[Bert, met]]", "15."),
         ("Mean[Neighbor[Bert, met], likes]", "2. Over 15 nodes."),
         (
             "Neighbor[Where[Neighbor[Prize, -award], born = Town], -by]",
-            "2 nodes.\nFilm 0 (e:f0)\nFilm 2 (e:f2)\n"
+            "2 nodes.\nFilm 0\nFilm 2\n"
             "because Anna | e:award | Prize; e:born | Town; Film 0 | e:by | Anna\n"
             "because Film 2 | e:by | Anna",
         ),
         (
             "Where[Neighbor[Neighbor[Film 1, by], -by], year > 1991]",
-            "Film 3 (e:f3).\nbecause Film 1 | e:by | Bert | -e:by | Film 3 | e:year | 1993",
+            "Film 3.\nbecause Film 1 | e:by | Bert | -e:by | Film 3 | e:year | 1993",
         ),
     ],
 )
 async def test_only_what_is_new_is_told(films: LocalAdapter, expression: str, text: str) -> None:
-    assert (await composed(films, expression)).text == text
+    assert (await composed(films, expression)).plain.text == text
 
 
 @pytest.mark.parametrize(
@@ -112,12 +112,12 @@ async def test_the_evidence_of_a_comparison_has_a_row_for_each_side(films: Local
 async def test_of_namesakes_the_evidence_tells_which_has_what(films: LocalAdapter) -> None:
     reply = await composed(films, "Neighbor[Where[Twin, knows], knows]")
     assert reply.lines[-2:] == ["because Twin (e:x1) | e:knows | Anna", "because Twin (e:x2) | e:knows | Bert"]
-    assert reply.summary == "2 nodes. 'Twin' names 2, and all take part: e:x1, e:x2."
+    assert reply.plain.summary == "2 nodes. 'Twin' names 2, and all take part: e:x1, e:x2."
 
 
 async def test_all_evidence_is_told_where_it_is_asked_for(films: LocalAdapter) -> None:
     reply = await whole(films, "Count[Where[Type[film], year > 1992]]")
-    assert reply.text == "1. Namely Film 3 (e:f3).\nbecause Film 3 | rdf:type | e:Film; e:year | 1993"
+    assert reply.plain.text == "1. Namely Film 3.\nbecause Film 3 | rdf:type | e:Film; e:year | 1993"
     short = await composed(films, "Count[Where[Type[film], year > 1992]]")
     assert rows(short.data["evidence"]) == rows(reply.data["evidence"])
 
@@ -159,7 +159,7 @@ async def asked(graph: KGAdapter, *expressions: str) -> list[str]:
     async with Client(build_server(graph, Settings())) as client:
         replies = [reply_of(await client.call_tool("Compose", {"expression": each})) for each in expressions]
     await graph.aclose()
-    return [reply.text.splitlines()[0].partition(" Over ")[0] for reply in replies]
+    return [reply.plain.text.splitlines()[0].partition(" Over ")[0] for reply in replies]
 
 
 @pytest.mark.parametrize("opened", [local, without_sets, by_rdflib, endpoint])
@@ -176,15 +176,15 @@ async def test_quantities_of_one_unit_compare_and_add_up_on_every_engine(
         f"Sum[Minus[{BRIDGE}, Mill Bridge], weight limit]",
         f"Sum[{BRIDGE}, weight limit]",
     )
-    left_out = " 1 more has no clearance (ex:clearance) and is not counted."
+    left_out = " 1 more has no clearance and is not counted."
     assert told == [
         f"55 m.{left_out}",
         f"21.4 m.{left_out}",
         "2,060.5 m.",
-        "1. Namely Strait Bridge (ex:strait).",
-        "1. Namely Mill Bridge (ex:mill).",
-        "52,000 kg. 1 more has no weight limit (ex:weight) and is not counted.",
-        "weight limit (ex:weight) has values in different units, which are not compared or added up: kg, TON_Metric. "
+        "1. Namely Strait Bridge.",
+        "1. Namely Mill Bridge.",
+        "52,000 kg. 1 more has no weight limit and is not counted.",
+        "weight limit has values in different units, which are not compared or added up: kg, TON_Metric. "
         "Table[…] shows each value with its unit.",
     ]
 
@@ -201,13 +201,13 @@ async def test_what_is_compared_with_quantities_has_their_unit(tmp_path: Path) -
         f"Where[{MILL}, daily output ~ 1]",
     )
     assert told == [
-        "daily output (P2000) is given in 'quire', not in 'km'. Write the number without a unit.",
-        f"daily output (P2000) has the unit quire, and what it is compared with has the unit m; {different}",
-        f"employees (P1128) has no unit, and what it is compared with has the unit quire; {different}",
-        f"daily output (P2000) has the unit quire, and what it is compared with has no unit; {different}",
-        "length (P2043) has values in different units, which are not compared or added up: m, km. "
+        "daily output is given in 'quire', not in 'km'. Write the number without a unit.",
+        f"daily output has the unit quire, and what it is compared with has the unit m; {different}",
+        f"employees has no unit, and what it is compared with has the unit quire; {different}",
+        f"daily output has the unit quire, and what it is compared with has no unit; {different}",
+        "length has values in different units, which are not compared or added up: m, km. "
         "Table[…] shows each value with its unit.",
-        "~ looks for a text in texts, and daily output (P2000) has numbers. Use =, !=, <, <=, > or >=.",
+        "~ looks for a text in texts, and daily output has numbers. Use =, !=, <, <=, > or >=.",
     ]
 
 
@@ -215,9 +215,9 @@ async def test_what_is_compared_with_quantities_has_their_unit(tmp_path: Path) -
 async def test_the_schema_shows_ranges_with_their_unit(opened: Callable[[Path], KGAdapter], tmp_path: Path) -> None:
     graph = opened(tmp_path)
     async with Client(build_server(graph, Settings())) as client:
-        whole = reply_of(await client.call_tool("Schema", {})).text
-        about = reply_of(await client.call_tool("Schema", {"about": "bridge"})).text
+        whole = reply_of(await client.call_tool("Schema", {})).plain.text
+        about = reply_of(await client.call_tool("Schema", {"about": "bridge"})).plain.text
     await graph.aclose()
     assert "length 48…1,848 m" in whole
     assert "weight limit 75% 12,000…40,000 kg, also TON_Metric" in whole
-    assert "feature | clearance (ex:clearance) | 3 of 4 3.2…55 m" in about
+    assert "feature | clearance | 3 of 4 3.2…55 m" in about

@@ -115,10 +115,10 @@ async def test_only_a_count_of_what_a_relation_leads_to_says_when_few_have_any(
     outgoing = await call(graph, "Compose", expression="Count[Neighbor[e:p7, child]]")
     incoming = await call(graph, "Compose", expression="Count[Neighbor[e:p8, -child]]")
     degree = await call(graph, "Degree", entity="e:p8", relation="child", direction="in")
-    assert "child (e:child): of 12 people 2 have one at all, so there may be more" in outgoing.summary
-    assert incoming.summary.startswith("1.")
-    assert "at all" not in incoming.summary
-    assert "at all" not in degree.summary
+    assert "child: of 12 people 2 have one at all, so there may be more" in outgoing.plain.summary
+    assert incoming.plain.summary.startswith("1.")
+    assert "at all" not in incoming.plain.summary
+    assert "at all" not in degree.plain.summary
 
 
 async def test_a_count_takes_what_is_stored_either_way_and_says_so(opened: Callable[[str], KGAdapter]) -> None:

@@ -1,6 +1,6 @@
 from collections.abc import Callable
 
-from calls import call, counts, plain, refusal, rows
+from calls import call, counts, refusal, rows
 from kg_adapters.local.adapter import LocalAdapter
 from kg_server.answers.results import token_count
 
@@ -147,7 +147,7 @@ async def test_an_entity_given_as_relation_is_no_relation_of_the_graph(tokyo: Lo
 
 
 async def test_an_unknown_relation_is_told_apart_from_a_missing_combination(tokyo: LocalAdapter) -> None:
-    unknown = plain(await refusal(tokyo, "GetNeighbor", entity="Q1490", relation="P9999"))
+    unknown = await refusal(tokyo, "GetNeighbor", entity="Q1490", relation="P9999")
     combination = await call(tokyo, "GetNeighbor", entity="Q515", relation="P36")
     assert unknown.startswith("This graph has no relation 'P9999'.")
     assert combination.data["status"] == "empty"

@@ -105,7 +105,7 @@ async def test_a_file_of_ones_own_answers_questions_about_itself(name: str, tmp_
         for question, expected in QUESTIONS[name].items():
             reply = reply_of(await client.call_tool("Compose", {"expression": question}))
             told = [line for line in reply.text.splitlines() if not line.startswith("prefixes")]
-            assert [each for each in expected if not any(each in line for line in told)] == [], reply.text
+            assert [each for each in expected if not any(each in line for line in told)] == [], reply.plain.text
     await graph.aclose()
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from mcp import Client
 
-from calls import Reply, call, plain, refusal
+from calls import Reply, call, refusal
 from compositions import composed
 from kg_adapters.local.adapter import LocalAdapter
 from kg_server.app import build_server
@@ -83,13 +83,13 @@ async def test_of_relations_with_one_name_the_entity_decides_or_the_candidates_c
         )
     both = "2 relations are called 'capital': capital, capital, and the nodes have "
     for tool in ("GetNeighbor", "Degree"):
-        assert plain(await refusal(family, tool, entity="ex:firm", relation="capital")) == (
+        assert await refusal(family, tool, entity="ex:firm", relation="capital") == (
             f"{both}more than one of them. Name one by its id."
         )
-        assert plain(await refusal(family, tool, entity="ex:ann", relation="capital")) == (
+        assert await refusal(family, tool, entity="ex:ann", relation="capital") == (
             f"{both}none of them. Name one by its id."
         )
-    assert (plain(await refusal(family, "Feature", entity="ex:firm", feature="value"))).startswith(
+    assert (await refusal(family, "Feature", entity="ex:firm", feature="value")).startswith(
         "2 features are called 'value': value, value, and the nodes have more than one of them."
     )
 

@@ -94,7 +94,7 @@ async def test_a_call_ends_with_cause_and_next_step_while_others_are_answered_an
     ):
         async with asking(client, server, "paris") as replies:
             assert await is_healthy(client)
-        assert [(reply.is_error, reply.text) for reply in replies] == [(True, message.format(host=server.host))]
+        assert [(reply.is_error, reply.plain.text) for reply in replies] == [(True, message.format(host=server.host))]
         server.follow(HEALTHY)
         assert await is_healthy(client, "paris")
     assert server.bytes_sent < 50_000_000
@@ -120,7 +120,7 @@ async def test_the_deadline_of_a_call_ends_it_where_the_endpoint_would_be_given_
         reply = await neighbors(client, "paris")
         assert await is_healthy(client, "paris")
         assert server.most_at_once == 1
-    assert reply.text.startswith(f"The endpoint {server.host} gave no answer within 1.")
+    assert reply.plain.text.startswith(f"The endpoint {server.host} gave no answer within 1.")
 
 
 @pytest.mark.parametrize("tool", READING)

@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
-from calls import call, plain, refusal
+from calls import call, refusal
 from kg_adapters.local.adapter import LocalAdapter
 
 LONG_ID = "http://example.org/" + "x" * 1_900
@@ -44,7 +44,7 @@ async def test_an_unknown_feature_is_answered_with_those_that_exist(tokyo: Local
         "Japan is known here. No feature of this graph is called 'popullation'. Did you mean population? "
         "It has rdfs:label."
     )
-    assert plain(await refusal(tokyo, "Feature", entity="Q17", feature="P9999")) == (
+    assert await refusal(tokyo, "Feature", entity="Q17", feature="P9999") == (
         "This graph has no relation 'P9999'. Feature without a feature lists all values."
     )
 
@@ -63,7 +63,7 @@ async def test_an_entity_without_any_value_is_told_apart_from_an_unknown_one(
 
 
 async def test_a_relation_in_the_place_of_a_type_is_told_where_it_belongs(tokyo: LocalAdapter) -> None:
-    text = plain(await refusal(tokyo, "Retrieve", text="Tokyo", type="P36"))
+    text = await refusal(tokyo, "Retrieve", text="Tokyo", type="P36")
     assert text == "This graph has no entity 'P36'. capital is a relation: give it as the relation."
 
 
