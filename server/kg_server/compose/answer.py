@@ -14,6 +14,7 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Fact, Literal
 from kg_boundary.shown import clipped
 from kg_server.answers.intermediates import opened, without_label
+from kg_server.answers.remarks import evidence_cut
 from kg_server.answers.results import (
     MOST_TOKENS,
     Answer,
@@ -391,8 +392,8 @@ class _Report:
         shown = {line.part for line in kept if line.section == "evidence" and line.text}
         proven = sum(line.section == "evidence" and line.part in shown for line in kept)
         every = sum(self._parts[part - 1].total for part in shown)
-        if proven < every:
-            yield f"Evidence for {proven} of {every:,}{'' if self._evidence == 'all' else '; evidence=all shows more'}."
+        if cut := evidence_cut(proven, every, "" if self._evidence == "all" else "evidence=all shows more"):
+            yield cut
 
     def _going_on(self, kept: Sequence[Told], hidden: int) -> str:
         """Return the budget that shows the results that are left out too, with some to spare, where one can."""

@@ -1,7 +1,8 @@
 """Remarks on a part of an expression: what it is of, why it is empty, and who is left out."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 from kg_adapters.algebra import (
@@ -16,6 +17,7 @@ from kg_adapters.algebra import (
     Meets,
     Members,
     Minus,
+    Numbers,
     Reached,
     SetExpression,
     Step,
@@ -24,17 +26,15 @@ from kg_adapters.algebra import (
     Values,
 )
 from kg_adapters.models import Count, EdgeDirection
-from kg_adapters.profile import ClassProfile
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.set_requests import Aggregated, Cell, Column, Computed, Ends, Listed, SetRequest, Tabled
 from kg_adapters.set_walking import compute_sets
-from kg_adapters.terms import Iri, Node, Term
-from kg_boundary.shown import shown_within
-from kg_server.answers.coverage import NEARLY_ALL, absence, counted_clause, plural, thinness
+from kg_adapters.terms import Node
+from kg_server.answers.coverage import NEARLY_ALL, absence, counted_clause, thinness
+from kg_server.answers.remarks import first_without, led_elsewhere, left_out
 from kg_server.answers.results import Knowledge, Note, Over
 from kg_server.compose.lines import RemarkRequest, noun
 from kg_server.compose.naming import count_of
-from kg_server.names import MAX_LABEL
 
 
 async def remarks_on(
@@ -46,11 +46,12 @@ async def remarks_on(
         notes = (*await _operands(graph, asked, computed, request), *notes)
     if not notes and computed.count == Count(0):
         whole = asked.question.of if isinstance(asked.question, Listed) else asked.of
-        notes = await _Emptiness(graph, request.timeout_s).said(whole)
-    silent = await _left_out(graph, asked.of, request.timeout_s)
-    if isinstance(asked.question, Listed) and not computed.count.value and silent.denied:
+        emptied = await _emptied(graph, whole, request.timeout_s)
+        notes = (emptied,) if emptied else ()
+    silent, nearly_none = await _left_out(graph, asked.of, request.timeout_s)
+    if isinstance(asked.question, Listed) and not computed.count.value and nearly_none:
         knowledge = "denied"
-    return (*notes, *silent.notes), knowledge
+    return (*notes, *silent), knowledge
 
 
 async def _meant(
@@ -125,46 +126,23 @@ def _listed(begin: str, items: Sequence[Note]) -> Note:
 _MOST_CONDITIONS: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class _Silent:
-    """What is known of those that conditions leave out.
-
-    Args:
-        notes: How many there are, condition by condition.
-        denied: Whether nearly all members have what every condition asks about.
-    """
-
-    notes: tuple[Note, ...]
-    denied: bool
-
-
-async def _left_out(graph: KGAdapter, of: SetExpression, timeout_s: float) -> _Silent:
-    """Return of how many members of a set nothing is stated that a condition on it asks about.
+async def _left_out(graph: KGAdapter, of: SetExpression, timeout_s: float) -> tuple[Sequence[Note], bool]:
+    """Return of how many members of a set nothing is stated that a condition asks about, and whether of nearly none.
 
     A remote graph is not asked for it: there a profile tells it of a whole class, or nothing does.
     """
     notes: list[Note] = []
     shares: list[float] = []
-    for among, path in list(_conditions(of))[:_MOST_CONDITIONS]:
+    for among, path in islice(_conditions(of), _MOST_CONDITIONS):
         over = _last_over(graph, path)
         if graph.remote:
-            notes += await _by_profile(graph, among, path, over)
+            notes.append(await _by_profile(graph, among, path, over))
             continue
         every, having = [await count_of(graph, each, timeout_s) for each in (among, Kept(among, Has(path)))]
         shares.append(having.value / max(every.value, 1))
-        if every.exact and having.exact and (without := every.value - having.value):
-            has, is_ = ("has", "is") if without == 1 else ("have", "are")
-            of_all = f"{every.value:,} {await _called(graph, among, every.value)}"
-            notes.append((f"Of {of_all}, {without:,} {has} no ", over, f" and {is_} left out."))
-    return _Silent(tuple(notes), bool(shares) and min(shares) >= NEARLY_ALL)
-
-
-async def _called(graph: KGAdapter, among: SetExpression, number: int) -> str:
-    """Return what so many members of a set are called: by their class, and by whether conditions have chosen them."""
-    owner, kept = _owner(among), " that meet the other conditions" if isinstance(among, Kept | Minus) else ""
-    label = None if owner is None else (await graph.labels([owner])).get(owner)
-    name = "node" if label is None else shown_within(label, MAX_LABEL)
-    return f"{name if number == 1 else plural(name)}{kept}"
+        kept = " that meet the other conditions" if isinstance(among, Kept | Minus) else ""
+        notes.append(await left_out(graph, every, having, over, _owner(among), kept))
+    return list(filter(None, notes)), bool(shares) and min(shares) >= NEARLY_ALL
 
 
 def _conditions(of: SetExpression) -> Iterator[tuple[SetExpression, HopPath]]:
@@ -187,115 +165,82 @@ def _last_over(graph: KGAdapter, path: HopPath) -> Over:
     return Over(named[-1].relation, named[-1].direction == "in")
 
 
-async def _by_profile(graph: KGAdapter, among: SetExpression, path: HopPath, over: Over) -> list[Note]:
+async def _by_profile(graph: KGAdapter, among: SetExpression, path: HopPath, over: Over) -> Note:
     if not isinstance(among, Instances) or len(path.hops) != 1:
-        return []
+        return ()
     known = (await graph.profile()).coverage(among.owner, over.relation, "in" if over.backwards else "out")
     if known is None or known.having == known.instances:
-        return []
-    clause = counted_clause(known)
-    return [(f"{clause[0].upper()}{clause[1:]} (", over, "); the others are left out.")]
-
-
-_MOST_COUNTED: Final = 8
-"""How many sets are counted to find the step."""
-
-
-@dataclass(slots=True)
-class _Emptiness:
-    """Looks for the step that leaves nothing over.
-
-    Args:
-        graph: The graph.
-        timeout_s: After how many seconds a number is no longer wanted.
-    """
-
-    graph: KGAdapter
-    timeout_s: float
-    _counted: int = 0
-
-    async def said(self, of: SetExpression) -> tuple[Note, ...]:
-        """Return what to say of a set if it is empty; nothing where it is a plain name, or one step of one."""
-        return await self._below((of,))
-
-    async def _step(self, of: SetExpression) -> tuple[Note, ...]:
-        """Return which step of a set that is empty left nothing."""
-        match of:
-            case Kept(among):
-                return await self._below((among,)) or await self._condition(of)
-            case Reached(among) | Values(among):
-                return await self._below((among,)) or await self._walk(among, of.path)
-            case Minus((Kept() as having, Kept(condition=Linked()) as linked)) if linked.of == having.of:
-                return await self._below((having.of,)) or await self._condition(linked, others=True)
-            case Minus((first, *_)):
-                return await self._below((first,)) or self._sized("All {} are taken away.", await self._number(first))
-            case Intersect(sets) | Union(sets):
-                return await self._below(sets) or await self._apart(sets)
-            case _:
-                return ()
-
-    async def _below(self, sets: Sequence[SetExpression]) -> tuple[Note, ...]:
-        """Return the remark about the first of some sets that is empty."""
-        for each in sets:
-            if not isinstance(each, Members) and await self._number(each) == 0:
-                return await self._step(each)
         return ()
+    clause = counted_clause(known)
+    return f"{clause[0].upper()}{clause[1:]} (", over, "); the others are left out."
 
-    async def _number(self, of: SetExpression) -> int | None:
-        """Return how many members a set has; None where that is not known, or enough were counted."""
-        if isinstance(of, Members):
-            return len(of.nodes)
-        if self._counted == _MOST_COUNTED:
+
+_MOST_SETS: Final = 8
+"""Of how many sets that are taken together the members are counted."""
+
+
+async def _emptied(graph: KGAdapter, of: SetExpression, timeout_s: float) -> Note:
+    """Return which step of an empty set leaves nothing; empty where it is a plain name, or where that is not known."""
+    steps = [of]
+    while (inner := _inner(steps[0])) is not None:
+        steps.insert(0, inner)
+
+    async def has_match(first: int) -> bool:
+        return await _number(graph, steps[first - 1], timeout_s) != 0
+
+    found = await first_without(len(steps), has_match)
+    if found is None:
+        return ()
+    if found:
+        number = await _number(graph, steps[found - 1], timeout_s)
+        return () if number is None else await _leaving_nothing(graph, steps[found], f"{number:,}")
+    start = steps[0]
+    return await _apart(graph, start.sets, timeout_s) if isinstance(start, Intersect | Union) else ()
+
+
+def _inner(of: SetExpression) -> SetExpression | None:
+    """Return the set that a step chooses from or starts at; None where it is none, or of several."""
+    match of:
+        case Minus((Kept(among, Has()), Kept(others, Linked()))) if among == others:
+            return among
+        case Kept(among) | Reached(among) | Values(among) | Minus((among, *_)):
+            return among
+        case _:
             return None
-        self._counted += 1
-        count = await count_of(self.graph, of, self.timeout_s)
-        return count.value if count.exact else None
 
-    async def _apart(self, sets: Sequence[SetExpression]) -> tuple[Note, ...]:
-        numbers = [await self._number(each) for each in sets]
-        if None in numbers or 0 in numbers:
-            return ()
-        return ((f"None is in all of the sets, which have {', '.join(f'{each:,}' for each in numbers)}.",),)
 
-    async def _walk(self, among: SetExpression, path: HopPath) -> tuple[Note, ...]:
-        over = _last_over(self.graph, path)
-        if isinstance(among, Members) and len(among.nodes) == 1:
-            return ((among.nodes[0], " has no ", over, "."),)
-        return self._sized("None of the {} has ", await self._number(among), over, ".")
+async def _number(graph: KGAdapter, of: SetExpression, timeout_s: float) -> int | None:
+    """Return how many members a set has, or None where that is not known."""
+    count = Count(len(of.nodes)) if isinstance(of, Members) else await count_of(graph, of, timeout_s)
+    return count.value if count.exact else None
 
-    async def _condition(self, kept: Kept, *, others: bool = False) -> tuple[Note, ...]:
-        """Return which condition leaves nobody over, and where the relation leads that should lead elsewhere."""
-        number, condition = await self._number(kept.of), kept.condition
-        if isinstance(condition, Meets):
-            return self._sized("Of {} none meets a condition.", number)
-        over = _last_over(self.graph, condition.path)
-        if isinstance(condition, Has):
-            return self._sized("None of the {} has ", number, over, ".")
-        led = () if others else await self._led_elsewhere(kept)
-        return self._sized("Of {} none meets the condition on ", number, over, *(led or (".",)))
 
-    def _sized(self, text: str, number: int | None, *more: str | Term | Over) -> tuple[Note, ...]:
-        return () if number is None else ((text.format(f"{number:,}"), *more),)
+async def _apart(graph: KGAdapter, sets: Sequence[SetExpression], timeout_s: float) -> Note:
+    """Return which of some sets is empty, or that they have no member in common."""
+    numbers = [await _number(graph, each, timeout_s) for each in sets[:_MOST_SETS]]
+    if 0 in numbers:
+        return await _emptied(graph, sets[numbers.index(0)], timeout_s)
+    if None in numbers or len(numbers) < len(sets):
+        return ()
+    return (f"None is in all of the sets, which have {', '.join(f'{each:,}' for each in numbers)}.",)
 
-    async def _led_elsewhere(self, kept: Kept) -> Note:
-        """Return to what a relation leads where it is compared with something of another class."""
-        match kept.condition:
-            case Linked(HopPath((hop,)), Members((node,))) if hop.steps and hop.steps[0].direction == "out":
-                pass
-            case _:
-                return ()
-        profile = await self.graph.profile()
-        owner = _owner(kept.of)
-        known = profile.everything if owner is None else profile.profile_of(owner) or profile.everything
-        described = (await self.graph.describe([node])).get(node)
-        types = () if described is None else described.types
-        wider = [each for owner in types if (its := profile.profile_of(owner)) is not None for each in its.broader]
-        wanted = [*types, *wider]
-        property_ = known.property(hop.steps[0].relation, "out")
-        targets = [] if property_ is None else [target for target, _ in property_.targets]
-        if not targets or not wanted or set(targets).intersection(wanted):
-            return ()
-        return _elsewhere(node, targets[0], wanted[0], _leading(known, wanted))
+
+async def _leaving_nothing(graph: KGAdapter, step: SetExpression, number: str) -> Note:
+    """Return that a step leaves none of so many, and where the relation leads that should lead elsewhere."""
+    match step:
+        case Kept(_, Meets()):
+            return (f"Of {number} none meets a condition.",)
+        case Reached(Members((node,)), path) | Values(Members((node,)), path):
+            return node, " has no ", _last_over(graph, path), "."
+        case Kept(_, Has(path)) | Reached(_, path) | Values(_, path):
+            return f"None of the {number} has ", _last_over(graph, path), "."
+        case Kept(among, Linked(HopPath((Hop((Step(relation, "out"), *_)),)) as path, Members((node,)))):
+            led = await led_elsewhere(graph, relation, node, _owner(among)) or (".",)
+        case Kept(_, Linked(path) | Compares(path) | Numbers(path)) | Minus((Kept(_, Has()), Kept(_, Linked(path)))):
+            led = (".",)
+        case _:
+            return (f"All {number} are taken away.",)
+    return (f"Of {number} none meets the condition on ", _last_over(graph, path), *led)
 
 
 def _owner(of: SetExpression) -> Node | None:
@@ -303,15 +248,3 @@ def _owner(of: SetExpression) -> Node | None:
     while isinstance(of, Kept | Minus):
         of = of.of if isinstance(of, Kept) else of.sets[0]
     return of.owner if isinstance(of, Instances) else None
-
-
-def _leading(known: ClassProfile, wanted: Sequence[Node]) -> Iri | None:
-    """Return the relation over which instances of a class lead to those of others, the most frequent."""
-    found = [each for each in known.properties if each.direction == "out" and each.targets[:1]]
-    fitting = [each for each in found if each.targets[0][0] in wanted]
-    return max(fitting, key=lambda each: each.facts).relation if fitting else None
-
-
-def _elsewhere(node: Node, target: Node, of: Node, instead: Iri | None) -> Note:
-    told: Note = (", which leads to ", target, "; ", node, " is of the class ", of)
-    return (*told, ".") if instead is None else (*told, ": try ", Over(instead), ".")

@@ -19,6 +19,7 @@ from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_boundary.shown import clipped, in_quotes, shown, shown_within
 from kg_server.answers.coverage import absence
 from kg_server.answers.intermediates import with_intermediates_of_rows
+from kg_server.answers.remarks import first_without
 from kg_server.answers.results import (
     Answer,
     AnswerRows,
@@ -165,7 +166,7 @@ class _Search:
 
     async def reason(self) -> Reason | None:
         elements = self._elements()
-        found = await self._first_without(elements)
+        found = await first_without(len(elements), lambda first: self._holds(elements[:first]))
         if found is None:
             return _no_rows_wanted(self.outline)
         element, before = elements[found], elements[:found]
@@ -188,19 +189,6 @@ class _Search:
             *sorted(parts, key=lambda each: each.kind == "filter"),
             *(Element("values", (at, end)) for at in islice(values, 1)),
         ]
-
-    async def _first_without(self, elements: Sequence[Element]) -> int | None:
-        """Return the number of the first part that leaves nothing, or None where all of them together have a match."""
-        if not elements or await self._holds(elements):
-            return None
-        with_match, without = 0, len(elements)
-        while without - with_match > 1:
-            middle = (with_match + without) // 2
-            if await self._holds(elements[:middle]):
-                with_match = middle
-            else:
-                without = middle
-        return without - 1
 
     async def _described(self, element: Element, before: Sequence[Element]) -> str:
         shown = shown_within(self._written(element), _SHOWN)

@@ -1,0 +1,91 @@
+"""Remarks on the parts of a question by what they leave over: which leaves nothing, who is left out, what is cut."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from kg_adapters.models import Count
+from kg_adapters.profile import ClassProfile
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.terms import Iri, Node
+from kg_boundary.shown import shown_within
+from kg_server.answers.coverage import plural
+from kg_server.answers.results import Note, Over
+from kg_server.names import MAX_LABEL
+
+_NOTHING: Final[Note] = ()
+
+
+async def first_without(parts: int, has_match: Callable[[int], Awaitable[bool]]) -> int | None:
+    """Return the index of the first part that leaves nothing; None where all of them together have a match.
+
+    Args:
+        parts: How many parts there are.
+        has_match: Returns whether the first so many of them have a match together. It is asked by halves.
+    """
+    if not parts or await has_match(parts):
+        return None
+    with_match, without = 0, parts
+    while without - with_match > 1:
+        middle = (with_match + without) // 2
+        if await has_match(middle):
+            with_match = middle
+        else:
+            without = middle
+    return without - 1
+
+
+async def left_out(graph: KGAdapter, every: Count, having: Count, over: Over, owner: Node | None, more: str) -> Note:
+    """Return how many of a set a condition leaves out since they have nothing to compare; empty where it is none.
+
+    Args:
+        graph: The graph.
+        every: How many there are.
+        having: How many of them have something over the relation.
+        over: The relation.
+        owner: Their class, where they have one.
+        more: What else they have in common, behind their name.
+    """
+    without = every.value - having.value
+    if not every.exact or not having.exact or not without:
+        return _NOTHING
+    label = None if owner is None else (await graph.labels([owner])).get(owner)
+    name = "node" if label is None else shown_within(label, MAX_LABEL)
+    of_all = f"{every.value:,} {name if every.value == 1 else plural(name)}{more}"
+    has, is_ = ("has", "is") if without == 1 else ("have", "are")
+    return f"Of {of_all}, {without:,} {has} no ", over, f" and {is_} left out."
+
+
+async def led_elsewhere(graph: KGAdapter, relation: Iri, node: Node, owner: Node | None) -> Note:
+    """Return half a sentence on where a relation leads that is compared with a node of another class; empty if it fits.
+
+    Args:
+        graph: The graph.
+        relation: The relation.
+        node: What it was expected to lead to.
+        owner: The class of what it leads from, where that is known.
+    """
+    profile = await graph.profile()
+    known = profile.everything if owner is None else profile.profile_of(owner) or profile.everything
+    described = (await graph.describe([node])).get(node)
+    types = () if described is None else described.types
+    wider = [each for owner in types if (its := profile.profile_of(owner)) is not None for each in its.broader]
+    wanted = [*types, *wider]
+    property_ = known.property(relation, "out")
+    targets = [] if property_ is None else [target for target, _ in property_.targets]
+    if not targets or not wanted or set(targets).intersection(wanted):
+        return _NOTHING
+    instead = _leading(known, wanted)
+    end: Note = (".",) if instead is None else (": try ", Over(instead), ".")
+    return (", which leads to ", targets[0], "; ", node, " is of the class ", wanted[0], *end)
+
+
+def _leading(known: ClassProfile, wanted: list[Node]) -> Iri | None:
+    """Return the relation over which instances of a class lead to those of others, the most frequent."""
+    found = [each for each in known.properties if each.direction == "out" and each.targets[:1]]
+    fitting = [each for each in found if each.targets[0][0] in wanted]
+    return max(fitting, key=lambda each: each.facts).relation if fitting else None
+
+
+def evidence_cut(shown: int, every: int, more: str) -> str:
+    """Return for how many of the results evidence is shown, and how more is asked for; empty where it is for all."""
+    return f"Evidence for {shown:,} of {every:,}{f'; {more}' if more else ''}." if shown < every else ""
