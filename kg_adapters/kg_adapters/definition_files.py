@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.index.graph_index import Damage
+from kg_adapters.index.block_files import Damage
 from kg_adapters.models import ClassSummary, Count, EdgeDirection, FeatureSummary, GraphSchema, RelationSummary
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.profile import (

@@ -98,7 +98,7 @@ def test_a_damaged_store_is_imported_again(source: Path, tmp_path: Path, damage:
     verify_store(open_cached([source], tmp_path / "cache", OPTIONS).folder)
 
 
-@pytest.mark.parametrize("damaged", ["schema.json", "profile.json", "text/nodes.text.npy"])
+@pytest.mark.parametrize("damaged", ["schema.json", "profile.json", "text/nodes.names.text.npy"])
 async def test_a_cached_store_whose_damage_shows_in_use_is_imported_again_and_answers(
     source: Path, tmp_path: Path, damaged: str
 ) -> None:

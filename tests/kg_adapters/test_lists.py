@@ -10,7 +10,6 @@ from kg_adapters.errors import InvalidSource
 from kg_adapters.index.build.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.import_options import ImportOptions
-from kg_adapters.local.index_check import check_index
 from kg_adapters.local.store import OXIGRAPH_FOLDER, open_store
 from kg_adapters.models import PathRequest
 from kg_adapters.requests import NeighborRequest
@@ -25,7 +24,6 @@ def opened(folder: Path, content: str) -> LocalAdapter:
     source = folder / "g.ttl"
     source.write_text(f"{HEAD}\n{content}", encoding="utf-8")
     store = open_store(build_store([source], folder / "store", ImportOptions()).folder)
-    check_index(store.index)
     return LocalAdapter(store)
 
 

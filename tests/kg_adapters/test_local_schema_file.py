@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from kg_adapters.definition_files import read_schema
-from kg_adapters.index.graph_index import Damage
+from kg_adapters.index.block_files import Damage
 from kg_adapters.index.profiling import SCHEMA_CLASSES, SCHEMA_RELATIONS, write_schema
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.store import LocalStore

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from kg_adapters.definition_files import profile_text, read_profile, write_profile
-from kg_adapters.index.graph_index import Damage, Dictionary, GraphIndex, bare_relations
+from kg_adapters.index.block_files import Damage
+from kg_adapters.index.graph_index import Dictionary, GraphIndex, bare_relations
 from kg_adapters.index.profiling import profile_of_index
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter

@@ -41,7 +41,7 @@ def by_index(
     texts = [number for number in numbers if number is not None]
     dictionary = Dictionary(index)
     aliases = RelationAliases(index, dictionary, Vocabulary())
-    return surroundings_in_index(index, dictionary, request, texts, aliases, telling=lambda make: make)
+    return surroundings_in_index(index, dictionary, request, texts, aliases, late_reads=lambda read: read)
 
 
 def rdflib_adapter(statements: Sequence[str]) -> RdflibAdapter:

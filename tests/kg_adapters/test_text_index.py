@@ -190,7 +190,7 @@ def test_a_damaged_index_is_not_opened(tmp_path: Path, index: GraphIndex) -> Non
     with pytest.raises(ValueError, match=r"meta\.json"):
         TextIndex.open(tmp_path, index)
     (tmp_path / "text" / "nodes.rows.npy").write_bytes(b"no array at all")
-    with pytest.raises(ValueError, match=r"rows\.npy is not an array"):
+    with pytest.raises(ValueError, match="magic string"):
         TextIndex.open(tmp_path, index)
     (tmp_path / "text" / "nodes.rows.npy").unlink()
     with pytest.raises(FileNotFoundError):

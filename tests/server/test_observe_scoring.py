@@ -143,7 +143,7 @@ async def test_vectors_of_labels_leave_only_the_question_to_embed(friends: int) 
         SurroundingsRequest((iri("goethe"),), 9_999, 9_999),
         texts=(),
         aliases=RelationAliases(index, Dictionary(index), Vocabulary()),
-        telling=lambda make: make,
+        late_reads=lambda read: read,
     )
     nodes, relations = [
         [table[number].rpartition("/")[2] for number in range(len(table))] for table in (index.nodes, index.relations)

@@ -5,8 +5,8 @@ comparing ids compares names. Every table is in compressed sparse row form: what
 between `starts[i]` and `starts[i + 1]`. Array lengths: n nodes, m relations, e edges, f features.
 """
 
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, TypeAlias
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kg_adapters.errors import InvalidRequest
+from kg_adapters.index.block_files import Damage
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Feature
 from kg_adapters.terms import BlankNode, Iri, Literal, Node, node_from_key, node_key
@@ -24,10 +25,6 @@ Ints: TypeAlias = npt.NDArray[np.int32]
 Longs: TypeAlias = npt.NDArray[np.int64]
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 _APART: Final = 64
-
-
-class Damage(ValueError):
-    """A file of a store is not what the import wrote; the message begins with its path inside the store."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,7 @@ class StringTable:
         return len(self.offsets) - 1
 
     def __getitem__(self, index: int) -> str:
-        return self.text[self.offsets[index] : self.offsets[index + 1]].tobytes().decode()
+        return self._encoded(index).decode()
 
     def find(self, key: str) -> int | None:
         """Return the index of a string in a table sorted by code point, or None.
@@ -49,7 +46,7 @@ class StringTable:
         It reads one place of the table, where bisecting all of a large one that is mapped would touch dozens of pages.
         """
         wanted = key.encode()
-        first = (bisect_right(self._kept, wanted) - 1) * _APART
+        first = (bisect_right(range(0, len(self), _APART), wanted, key=self._samples.__getitem__) - 1) * _APART
         if first < 0:
             return None
         offsets: list[int] = self.offsets[first : first + _APART + 1].tolist()
@@ -66,22 +63,31 @@ class StringTable:
         return first + low if found else None
 
     @cached_property
-    def _kept(self) -> list[bytes]:
-        """One in so many strings, in memory."""
-        starts: list[int] = self.offsets[:-1:_APART].tolist()
-        ends: list[int] = self.offsets[1::_APART].tolist()
-        return [self.text[start:end].tobytes() for start, end in zip(starts, ends, strict=True)]
+    def _samples(self) -> "_Samples":
+        return _Samples(self._encoded)
 
     def lower_bound(self, wanted: bytes) -> int:
         """Return how many strings of a sorted table come before one, given in UTF-8."""
-        low, high = 0, len(self)
-        while low < high:
-            middle = (low + high) // 2
-            if self.text[self.offsets[middle] : self.offsets[middle + 1]].tobytes() < wanted:
-                low = middle + 1
-            else:
-                high = middle
-        return low
+        return bisect_left(range(len(self)), wanted, key=self._encoded)
+
+    def _encoded(self, index: int) -> bytes:
+        start, end = self.offsets[index : index + 2].tolist()
+        return self.text[start:end].tobytes()
+
+
+class _Samples(dict[int, bytes]):
+    """One in so many strings of a table, in memory once it was compared with another.
+
+    Args:
+        read: Returns a string by its index.
+    """
+
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        super().__init__()
+        self._read = read
+
+    def __missing__(self, index: int) -> bytes:
+        return self.setdefault(index, self._read(index))
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,7 +362,7 @@ def uses_of_relations(index: GraphIndex) -> Longs:
 
 def written(table: StringTable, rows: Longs | None = None) -> Iterator[str]:
     """Yield many strings of a table, faster than one by one; all of them where no rows are given."""
-    view = table.text.data
+    view = np.asarray(table.text).data
     for first in range(0, len(table if rows is None else rows), _AT_ONCE):
         some = np.arange(first, min(first + _AT_ONCE, len(table))) if rows is None else rows[first : first + _AT_ONCE]
         starts: list[int] = table.offsets[some].tolist()

@@ -16,11 +16,11 @@ from kg_adapters.local.store_parts import (
     StorePart,
     StoreSparql,
     StoreVectors,
-    intact,
+    late_reads,
     open_store_names,
     read_store_profile,
     read_store_schema,
-    telling,
+    reports_damage,
 )
 from kg_adapters.models import (
     Candidate,
@@ -101,57 +101,58 @@ class LocalAdapter:
     def remote(self) -> bool:
         return False
 
-    @intact
+    @reports_damage
     async def labels(self, terms: Collection[Node]) -> Mapping[Node, str]:
         if len(terms) <= _MOST_ON_LOOP:
             return self._dictionary.labels_of(terms)
         return await anyio.to_thread.run_sync(self._dictionary.labels_of, terms)
 
-    @intact
+    @reports_damage
     async def describe(self, terms: Collection[Node]) -> Mapping[Node, Description]:
         return self._reader.describe(terms)
 
-    @intact
+    @reports_damage
     async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:
         return self._reader.neighbors(request)
 
-    @intact
+    @reports_damage
     async def degrees(
         self, entities: Sequence[Node], *, direction: Direction = "both", relations: Collection[Iri] | None = None
     ) -> Mapping[Node, Degree]:
         return self._reader.degrees(entities, direction, relations)
 
-    @intact
+    @reports_damage
     async def contains(self, facts: Collection[Fact]) -> frozenset[Fact]:
         return self._reader.contains(facts)
 
-    @intact
+    @reports_damage
     async def features(self, request: FeatureRequest) -> Mapping[Node, FeaturePage]:
         return self._reader.features(request)
 
-    @intact
+    @reports_damage
     async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
         accept = None if type is None else self._reader.instances(type)
         return await anyio.to_thread.run_sync(self._search, text, limit, accept)
 
-    @intact
+    @reports_damage
     async def find_relations(self, text: str, *, limit: int) -> Sequence[RelationCandidate]:
         return await anyio.to_thread.run_sync(lambda: self._names.get().checked().relations.find(text, limit))
 
-    @intact
+    @reports_damage
     async def surroundings(self, request: SurroundingsRequest) -> "Surroundings":
         if "_aliases" not in vars(self):
             await anyio.to_thread.run_sync(lambda: self._aliases)
         from kg_adapters.local.surroundings import surroundings_in_index
 
-        told = telling(self.store)
-        return surroundings_in_index(self._index, self._dictionary, request, self._reader.texts, self._aliases, told)
+        return surroundings_in_index(
+            self._index, self._dictionary, request, self._reader.texts, self._aliases, late_reads(self.store)
+        )
 
-    @intact
+    @reports_damage
     async def label_vectors(self, fingerprint: str) -> "StoredLabelVectors | None":
         return await anyio.to_thread.run_sync(self._vectors.labels, fingerprint)
 
-    @intact
+    @reports_damage
     async def search_vectors(
         self, vector: "Vectors", *, fingerprint: str, limit: int, type: Node | None = None
     ) -> Sequence[Candidate]:
@@ -159,15 +160,15 @@ class LocalAdapter:
         found = await anyio.to_thread.run_sync(self._vectors.nearest, vector, fingerprint, limit, accept)
         return [self._meant(number, cosine) for number, cosine in found]
 
-    @intact
+    @reports_damage
     async def schema(self) -> GraphSchema:
         return await anyio.to_thread.run_sync(self._schema.get)
 
-    @intact
+    @reports_damage
     async def profile(self) -> GraphProfile:
         return await anyio.to_thread.run_sync(self._profile.get)
 
-    @intact
+    @reports_damage
     async def paths(self, request: PathRequest) -> PathsFound:
         def find() -> PathsFound:
             from kg_adapters.index.paths.search import find_paths_in_index
@@ -176,11 +177,11 @@ class LocalAdapter:
 
         return await anyio.to_thread.run_sync(find, abandon_on_cancel=True)
 
-    @intact
+    @reports_damage
     async def compute(self, request: "SetRequest") -> "Computed":
         return await anyio.to_thread.run_sync(lambda: self._reader.sets.compute(request), abandon_on_cancel=True)
 
-    @intact
+    @reports_damage
     async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
         return await self.sparql.select(query, timeout_s=timeout_s, max_rows=max_rows)
 

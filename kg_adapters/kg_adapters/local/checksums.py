@@ -2,36 +2,36 @@
 
 import hashlib
 import os
-import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from kg_adapters.index.graph_index import Damage
+from kg_adapters.index.block_files import Damage, block_digests
 from kg_boundary.regular_files import open_handle, open_regular, read_regular
 
 SEAL_FILE: Final = "kg-sextant.json"
-BLOCK_BYTES: Final = 1 << 20
-"""A file is hashed in blocks of so many bytes, so that several processors can work on it: 1.6 GB/s each by SHA-256."""
-_MAX_THREADS: Final = 4
-_moving: Final = threading.Lock()
 # What Oxigraph may write when it only reads, and what is empty in a store that was closed.
 _UNSEALED: Final = frozenset({"LOCK", "LOG", "IDENTITY", SEAL_FILE})
 
 
 class SealedFile(BaseModel):
-    """A file: its path below its folder, its bytes and the SHA-256 of each of its blocks."""
+    """A file as it was written.
+
+    Args:
+        path: Its path below its folder.
+        size: Its bytes.
+        sha256: The SHA-256 of the digests of its blocks, in hexadecimal.
+        blocks: These digests themselves, where it is an array, which is read block by block.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     path: str
     size: int
-    blocks: tuple[str, ...]
+    sha256: str
+    blocks: str = ""
 
 
 class _Seal(BaseModel):
@@ -41,9 +41,8 @@ class _Seal(BaseModel):
 
 
 def sealed_files(folder: Path, paths: Iterable[Path]) -> tuple[SealedFile, ...]:
-    """Return files below a folder with their fingerprints."""
-    with ThreadPoolExecutor(_threads()) as pool:
-        return tuple(_sealed(folder, path, pool) for path in paths)
+    """Return files below a folder with their checksums."""
+    return tuple(_sealed(folder, path) for path in paths)
 
 
 def find_cut(folder: Path, files: Iterable[SealedFile]) -> str | None:
@@ -58,33 +57,24 @@ def find_cut(folder: Path, files: Iterable[SealedFile]) -> str | None:
 
 def find_changed(folder: Path, files: Iterable[SealedFile]) -> str | None:
     """Return what is wrong with the first file that is missing, or has another size or content, or None."""
-    with ThreadPoolExecutor(_threads()) as pool:
-        for file in files:
-            try:
-                handle = open_handle(folder / file.path)
-            except OSError:
-                return f"{file.path} is missing"
-            try:
-                if list(_blocks(handle, pool)) != list(file.blocks):
-                    return find_cut(folder, [file]) or has_changed(file)
-            finally:
-                os.close(handle)
+    for file in files:
+        try:
+            found = _sealed(folder, folder / file.path)
+        except OSError:
+            return f"{file.path} is missing"
+        if found != file:
+            return find_cut(folder, [file]) or has_changed(file)
     return None
 
 
-def require_sealed(files: Iterable[tuple[SealedFile, int | bytes]]) -> None:
-    """Compare files with their fingerprints; in a thread, as it reads all of them.
-
-    Args:
-        files: Each with its handle, or with what was read of it.
+def require_sealed(file: SealedFile, content: int | bytes) -> None:
+    """Compare an open file, or what was read of it, with its checksum.
 
     Raises:
-        Damage: The content of one has changed.
+        Damage: It has changed.
     """
-    with ThreadPoolExecutor(_threads()) as pool:
-        for file, content in files:
-            if list(_blocks(content, pool)) != list(file.blocks):
-                raise Damage(has_changed(file))
+    if _sha256(b"".join(block_digests(content))) != file.sha256:
+        raise Damage(has_changed(file))
 
 
 def has_changed(file: SealedFile) -> str:
@@ -120,34 +110,20 @@ def seal_oxigraph(folder: Path) -> None:
     write_seal(folder / SEAL_FILE, folder, (path for path in paths if path.suffix != ".log"))
 
 
-def find_cut_oxigraph(folder: Path) -> str | None:
-    """Return what is missing or has another size in a sealed Oxigraph store, or None; reads no content."""
-    return _find_in_oxigraph(folder, find_cut)
-
-
-def find_changed_oxigraph(folder: Path, *, small_only: bool = False) -> str | None:
+def find_changed_oxigraph(folder: Path, most_bytes: float = float("inf")) -> str | None:
     """Return what is missing or has another size or content in a sealed Oxigraph store, or None.
 
     Args:
         folder: The store.
-        small_only: Only the content of files of one block: the engine compares the blocks of large ones with checksums
-            of its own whenever it reads one.
+        most_bytes: Only the content of files that are no larger is read.
     """
-
-    def find(folder: Path, files: Iterable[SealedFile]) -> str | None:
-        listed = tuple(files)
-        small = (file for file in listed if not small_only or len(file.blocks) <= 1)
-        return find_cut(folder, listed) or find_changed(folder, small)
-
-    return _find_in_oxigraph(folder, find)
-
-
-def _find_in_oxigraph(folder: Path, find: Callable[[Path, Iterable[SealedFile]], str | None]) -> str | None:
     try:
         files = read_seal(folder / SEAL_FILE)
     except Damage as problem:
         return str(problem)
-    return f"{SEAL_FILE} is missing" if files is None else find(folder, files)
+    if files is None:
+        return f"{SEAL_FILE} is missing"
+    return find_cut(folder, files) or find_changed(folder, (file for file in files if file.size <= most_bytes))
 
 
 def file_sha256(path: Path) -> str:
@@ -156,40 +132,22 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _sealed(folder: Path, path: Path, pool: ThreadPoolExecutor) -> SealedFile:
+def _sealed(folder: Path, path: Path) -> SealedFile:
     handle = open_handle(path)
     try:
-        blocks = tuple(_blocks(handle, pool))
-        return SealedFile(path=path.relative_to(folder).as_posix(), size=os.fstat(handle).st_size, blocks=blocks)
+        digests = b"".join(block_digests(handle))
+        return SealedFile(
+            path=path.relative_to(folder).as_posix(),
+            size=os.fstat(handle).st_size,
+            sha256=_sha256(digests),
+            blocks=digests.hex() if path.suffix == ".npy" else "",
+        )
     finally:
         os.close(handle)
 
 
-def _blocks(content: int | bytes, pool: ThreadPoolExecutor) -> Iterator[str]:
-    """Yield the SHA-256 of each block of an open file, or of what was read of one.
-
-    A file is read and not mapped, as that survives it being cut off meanwhile.
-    """
-    size = len(content) if isinstance(content, bytes) else os.fstat(content).st_size
-    starts = range(0, size, BLOCK_BYTES)
-    if len(starts) == 1:
-        yield _block(content, 0)
-    else:
-        yield from pool.map(partial(_block, content), starts)
-
-
-def _block(content: int | bytes, first: int) -> str:
-    if isinstance(content, bytes):
-        return hashlib.sha256(memoryview(content)[first : first + BLOCK_BYTES]).hexdigest()
-    return hashlib.sha256(_read(content, first)).hexdigest()
-
-
-def _read(handle: int, first: int) -> bytes:
-    if sys.platform == "win32":  # pragma: no cover - it cannot read at a place without moving there
-        with _moving:
-            os.lseek(handle, first, os.SEEK_SET)
-            return os.read(handle, BLOCK_BYTES)
-    return os.pread(handle, BLOCK_BYTES, first)
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _size(path: Path) -> int | None:
@@ -197,7 +155,3 @@ def _size(path: Path) -> int | None:
         return path.stat().st_size
     except OSError:
         return None
-
-
-def _threads() -> int:
-    return min(_MAX_THREADS, os.cpu_count() or 1)

@@ -1,21 +1,20 @@
 """A store: the folder that an import leaves behind, how it is opened, and how all of it is verified."""
 
 import hashlib
-import json
 import os
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 
 from kg_adapters.errors import GraphReplaced, InvalidRequest, InvalidSource, StoreDamaged
-from kg_adapters.index.graph_index import Damage, GraphIndex
+from kg_adapters.index.block_files import Damage
+from kg_adapters.index.graph_index import GraphIndex
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.array_files import COPIED_BYTES, ArrayFiles, open_index
+from kg_adapters.local.array_files import ArrayFiles, open_index
 from kg_adapters.local.checksums import (
     SEAL_FILE,
     SealedFile,
@@ -26,12 +25,11 @@ from kg_adapters.local.checksums import (
     require_sealed,
     sealed_files,
 )
-from kg_adapters.local.index_check import check_index
 from kg_adapters.local.swap import recover
 from kg_adapters.prefixes import Prefixes
 from kg_boundary.regular_files import read_regular
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 STORE_FILE: Final = "store.json"
 INDEX_FOLDER: Final = "index"
 OXIGRAPH_FOLDER: Final = "oxigraph"
@@ -94,11 +92,11 @@ class _Version(BaseModel):
 
 
 class _StoreFile(_Stored):
-    """The content of `store.json`: a `StoreInfo`, and the SHA-256 of what it says."""
+    """The content of `store.json`: the manifest, and the SHA-256 of what it says."""
 
     format: int
     sha256: str
-    store: dict[str, object]
+    store: StoreInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +106,9 @@ class LocalStore:
     Args:
         folder: Where it is.
         info: What `store.json` says.
-        index: The graph; not to be used while its files are `due` for a check.
-        files: The files of the index.
+        index: The graph; what is read of it is verified, or raises `Damage`.
+        files: The files of the index, to be watched while it is used.
         stamp: What tells the store from another one that takes its place.
-        copied_bytes: How much of each of its folders is read into memory rather than mapped.
     """
 
     folder: Path
@@ -119,12 +116,11 @@ class LocalStore:
     index: GraphIndex
     files: ArrayFiles
     stamp: Stamp | None
-    copied_bytes: int = COPIED_BYTES
 
     @property
     def content(self) -> str:
         """What tells the graph in the index from every other one, whenever it was imported."""
-        parts = (f"{file.path} {' '.join(file.blocks)}" for file in self.info.files if file.path.startswith(_INDEX))
+        parts = (f"{file.path} {file.sha256}" for file in self.info.files if file.path.startswith(_INDEX))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def require_current(self) -> None:
@@ -159,8 +155,8 @@ class LocalStore:
         self.require_current()
 
     def files_of(self, folder: str) -> ArrayFiles:
-        """Return the sealed files of one of its folders."""
-        return ArrayFiles(self.folder, folder, self.info.files, copied_bytes=self.copied_bytes)
+        """Return the files of one of its folders, which are verified as they are read."""
+        return ArrayFiles(self.folder, folder, self.info.files)
 
     def read(self, path: str) -> bytes:
         """Return the content of a small file.
@@ -171,9 +167,9 @@ class LocalStore:
         """
         sealed = next((file for file in self.info.files if file.path == path), None)
         if sealed is None:
-            raise Damage(f"{path} is not among the files that were sealed")
+            raise Damage(f"{path} is not in the manifest")
         content = read_regular(self.folder / path, sealed.size)
-        require_sealed([(sealed, content)])
+        require_sealed(sealed, content)
         return content
 
     def damaged(self, problem: Exception) -> StoreDamaged:
@@ -186,12 +182,10 @@ def is_store(folder: Path) -> bool:
     return any((folder / name).is_file() for name in (STORE_FILE, _FIRST_ARRAY))
 
 
-def open_store(folder: Path, *, copied_bytes: int = COPIED_BYTES) -> LocalStore:
+def open_store(folder: Path) -> LocalStore:
     """Open a store for reading; any number of processes may do so at once, even while it is replaced by another one.
 
-    Args:
-        folder: Where it is.
-        copied_bytes: How much of each of its folders is read into memory, the smallest files first; the rest is mapped.
+    This takes the same time at any size; the index is verified as it is read.
 
     Raises:
         InvalidSource: It is no store, of another format version, or a file is missing or cut off.
@@ -201,7 +195,7 @@ def open_store(folder: Path, *, copied_bytes: int = COPIED_BYTES) -> LocalStore:
             recover(folder)
         stamp = store_stamp(folder)
         try:
-            store = _open(folder, stamp, copied_bytes)
+            store = _open(folder, stamp)
         except InvalidSource:
             if stamp == store_stamp(folder):
                 raise
@@ -210,19 +204,16 @@ def open_store(folder: Path, *, copied_bytes: int = COPIED_BYTES) -> LocalStore:
                 return store
 
 
-def _open(folder: Path, stamp: Stamp | None, copied_bytes: int) -> LocalStore:
+def _open(folder: Path, stamp: Stamp | None) -> LocalStore:
     info = read_store_info(folder)
     if (problem := find_cut(folder, info.files)) is not None:
         raise damaged(folder, problem)
     try:
-        files = ArrayFiles(folder, INDEX_FOLDER, info.files, copied_bytes=copied_bytes)
+        files = ArrayFiles(folder, INDEX_FOLDER, info.files)
         index = open_index(files)
-        files.also_check(partial(check_index, index))
-        if not files.mapped:
-            files.check()
     except (OSError, Damage) as error:
         raise damaged(folder, str(error)) from error
-    return LocalStore(folder, info, index, files, stamp, copied_bytes)
+    return LocalStore(folder, info, index, files, stamp)
 
 
 def store_stamp(folder: Path) -> Stamp | None:
@@ -253,17 +244,15 @@ def read_store_info(folder: Path) -> StoreInfo:
         content = _StoreFile.model_validate_json(text)
         if content.sha256 != _digest(content.store):
             raise damaged(folder, f"the content of {STORE_FILE} has changed")
-        return StoreInfo.model_validate(content.store)
     except (OSError, ValidationError, InvalidRequest) as error:
         raise damaged(folder, f"{STORE_FILE} cannot be read") from error
+    return content.store
 
 
 def write_store_info(folder: Path, info: StoreInfo) -> None:
     """Write `store.json`, which makes a folder a store."""
-    store: dict[str, object] = info.model_dump(mode="json")
-    content = _StoreFile(format=info.format, sha256=_digest(store), store=store)
-    text = json.dumps(content.model_dump(mode="json"), ensure_ascii=False, indent=1)
-    (folder / STORE_FILE).write_text(text + "\n", encoding="utf-8")
+    content = _StoreFile(format=info.format, sha256=_digest(info), store=info)
+    (folder / STORE_FILE).write_text(content.model_dump_json(indent=1) + "\n", encoding="utf-8")
 
 
 def stored_files(folder: Path) -> tuple[SealedFile, ...]:
@@ -271,8 +260,8 @@ def stored_files(folder: Path) -> tuple[SealedFile, ...]:
     return sealed_files(folder, _lasting_files(folder))
 
 
-def _digest(content: Mapping[str, object]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+def _digest(info: StoreInfo) -> str:
+    return hashlib.sha256(info.model_dump_json().encode()).hexdigest()
 
 
 def _lasting_files(folder: Path) -> Iterator[Path]:
@@ -311,7 +300,7 @@ def verify_index(store: LocalStore) -> int:
         InvalidSource: A file has another content.
     """
     try:
-        store.files.check()
+        store.files.verify_all()
     except Damage as problem:
         raise store.damaged(problem) from problem
     return sum(file.size for file in store.info.files if file.path.startswith(f"{INDEX_FOLDER}/"))
@@ -324,7 +313,6 @@ def verify_store(folder: Path) -> Verified:
         InvalidSource: It cannot be opened, or a file is missing or has another content.
     """
     store = open_store(folder)
-    verify_index(store)
     try:
         vectors, unsealed = _vectors(folder)
         files = (*_compared(folder, (*store.info.files, *vectors)), *_oxigraph(store))

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, Final, Generic, ParamSpec, Protocol, TypeVar
 
 import anyio
-import anyio.to_thread
 
 from kg_adapters.definition_files import PROFILE_FILE, SCHEMA_FILE, read_profile, read_schema
-from kg_adapters.index.graph_index import Damage, GraphIndex
+from kg_adapters.index.block_files import Damage
+from kg_adapters.index.graph_index import GraphIndex
 from kg_adapters.local.sparql.pool import SparqlLimits, SparqlPool
 from kg_adapters.local.store import OXIGRAPH_FOLDER, VECTORS_FOLDER, LocalStore
 from kg_adapters.models import GraphSchema, SparqlAnswer
@@ -22,12 +22,9 @@ if TYPE_CHECKING:
     from kg_adapters.embedding.protocol import Vectors
     from kg_adapters.local.names.search import TextIndex
     from kg_adapters.local.sparql.making import SparqlMaking
-    from kg_adapters.local.surroundings import Telling
+    from kg_adapters.local.surroundings import LateReads
     from kg_adapters.local.vectors.entities import MeaningIndex
     from kg_adapters.local.vectors.labels import StoredLabelVectors
-
-
-_ONE_LOOK_S: Final = 0.001
 
 
 class OverStore(Protocol):
@@ -45,46 +42,36 @@ R = TypeVar("R")
 M = TypeVar("M")
 
 
-def intact(method: M) -> M:
-    """Answer from an index that was checked and is whole, or say that the store is damaged.
-
-    The first call waits for the check of what was not checked at opening.
+def reports_damage(method: M) -> M:
+    """Raise `StoreDamaged` where what an answer is read from is not what the import wrote.
 
     Args:
         method: An async method of an `OverStore`.
     """
     # The type checkers have different names for what an async method returns; it stays what it was.
-    return _checked(method)  # type: ignore[arg-type, return-value]  # pyright: ignore[reportArgumentType, reportReturnType]
+    return _watched(method)  # type: ignore[arg-type, return-value]  # pyright: ignore[reportArgumentType, reportReturnType]
 
 
-def telling(store: LocalStore) -> "Telling":
-    """Return what makes a look-up in a store, which comes after the answer, say that the store is damaged."""
-    looked_s = float("-inf")
+def late_reads(store: LocalStore) -> "LateReads":
+    """Return what makes a read that comes after its answer report damage as the answer itself would."""
 
-    def told(make: Callable[[int], R]) -> Callable[[int], R]:
-        def look_up(place: int) -> R:
-            nonlocal looked_s
+    def reporting(read: Callable[[int], R]) -> Callable[[int], R]:
+        def read_reporting(place: int) -> R:
             try:
-                # One look serves the look-ups that follow at once, hundreds in an answer.
-                if (now := time.monotonic()) - looked_s > _ONE_LOOK_S:
-                    if store.files.due:
-                        store.files.check()
-                    looked_s = now
-                return make(place)
+                store.files.watch()
+                return read(place)
             except Damage as problem:
                 raise store.damaged(problem) from problem
 
-        return look_up
+        return read_reporting
 
-    return told
+    return reporting
 
 
-def _checked(method: Callable[Concatenate[S, P], Awaitable[R]]) -> Callable[Concatenate[S, P], Awaitable[R]]:
+def _watched(method: Callable[Concatenate[S, P], Awaitable[R]]) -> Callable[Concatenate[S, P], Awaitable[R]]:
     async def answer(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        files = self.store.files
         try:
-            if files.due:
-                await anyio.to_thread.run_sync(files.check, abandon_on_cancel=True)
+            self.store.files.watch()
             return await method(self, *args, **kwargs)
         except Damage as problem:
             raise self.store.damaged(problem) from problem

@@ -47,11 +47,11 @@ _NOBODY: Final[Ints] = np.zeros(0, dtype=np.int32)
 _NO_EDGES: Final = _Edges(_NOBODY, _NOBODY, _NOBODY, np.zeros(0, dtype=np.int64))
 
 
-class Telling(Protocol):
-    """What makes a look-up by place tell of damage as the readers of `Surroundings` understand it."""
+class LateReads(Protocol):
+    """Makes a read by place report damage as the readers of `Surroundings` understand it."""
 
-    def __call__(self, make: Callable[[int], T], /) -> Callable[[int], T]:
-        """Return the look-up with that added."""
+    def __call__(self, read: Callable[[int], T], /) -> Callable[[int], T]:
+        """Return the read with that added."""
         ...
 
 
@@ -90,7 +90,7 @@ def surroundings_in_index(
     request: SurroundingsRequest,
     texts: Collection[int],
     aliases: RelationAliases,
-    telling: Telling,
+    late_reads: LateReads,
 ) -> Surroundings:
     """Return the facts around entities, as `gather_surroundings` does.
 
@@ -100,7 +100,7 @@ def surroundings_in_index(
         request: What to look around.
         texts: Relation ids whose literals name and describe; they do not count.
         aliases: The other names of relations.
-        telling: For what is only looked up when somebody reads it.
+        late_reads: For what is only read when somebody asks for it.
     """
     around = tuple(dict.fromkeys(request.entities))
     found = [(place, dictionary.node_id(entity)) for place, entity in enumerate(around)]
@@ -122,8 +122,8 @@ def surroundings_in_index(
     ends[taken.of_values] = len(nodes) + np.arange(len(rows))
     said: list[int] = index.relation_nodes[relation_ids].tolist()
     sampled: list[int] = np.unique(np.concatenate((cut_out, cut_stated, cut_into, taken.cut))).tolist()
-    labels = telling(lambda place: dictionary.label(nodes[place]))
-    values = telling(lambda place: dictionary.text(rows[place - len(nodes)]))
+    labels = late_reads(lambda place: dictionary.label(nodes[place]))
+    values = late_reads(lambda place: dictionary.text(rows[place - len(nodes)]))
     return Surroundings(
         entities=around,
         near=edges.near,
@@ -131,9 +131,9 @@ def surroundings_in_index(
         relation=relation.astype(np.int32),
         far=ends,
         relations=[dictionary.relation(number) for number in relations],
-        far_nodes=Lazy(len(nodes), telling(lambda place: dictionary.node(nodes[place]))),
+        far_nodes=Lazy(len(nodes), late_reads(lambda place: dictionary.node(nodes[place]))),
         relation_labels=[None if number < 0 else dictionary.label(number) for number in said],
-        far_literals=Lazy(len(rows), telling(lambda place: dictionary.literal(rows[place]))),
+        far_literals=Lazy(len(rows), late_reads(lambda place: dictionary.literal(rows[place]))),
         far_labels=Lazy(len(nodes) + len(rows), lambda place: labels(place) if place < len(nodes) else values(place)),
         sampled=tuple(around[place] for place in sampled),
         ids=StoreIds(relation_ids, far_ids),

@@ -10,7 +10,7 @@ from typing import Final
 from pydantic import TypeAdapter, ValidationError
 
 from kg_adapters.files.rows import Row
-from kg_adapters.index.graph_index import Damage
+from kg_adapters.index.block_files import Damage
 from kg_adapters.local.store import LocalStore
 
 FILE: Final = "lists.json.gz"

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from kg_adapters.definition_files import profile_text, read_profile
 from kg_adapters.errors import BackendUnavailable, InvalidRequest, KGError
-from kg_adapters.index.graph_index import Damage
+from kg_adapters.index.block_files import Damage
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
 from kg_adapters.prefixes import WELL_KNOWN, WIKIDATA, Prefixes, prefixes_in_use
 from kg_adapters.profile import GraphProfile

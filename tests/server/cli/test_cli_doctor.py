@@ -47,14 +47,14 @@ def test_a_deep_look_compares_every_file(cli: CommandLine, tmp_path: Path) -> No
     run = cli.run("doctor", str(store), "--deep")
     (said,) = (line for line in graded(run.out)["ok"] if line.startswith(f"Store {store} is intact, all "))
     assert said.endswith(" compared: 2 triples, 2 entities, 0 skipped at import")
-    names = store / "text" / "nodes.text.npy"
+    names = store / "text" / "nodes.names.text.npy"
     content = bytearray(names.read_bytes())
     content[-1] ^= 1
     names.write_bytes(content)
     assert cli.run("doctor", str(store)).code == 0
     run = cli.run("doctor", str(store), "--deep")
     assert (run.code, run.out.splitlines()[-1]) == (1, "Fix the failures above and run again.")
-    assert "nodes.text.npy has changed. Import the files again" in graded(run.out)["fail"][0]
+    assert "nodes.names.text.npy has changed. Import the files again" in graded(run.out)["fail"][0]
 
 
 def test_unfinished_vectors_are_told_by_a_deep_look(cli: CommandLine, tmp_path: Path) -> None:

@@ -22,9 +22,10 @@ from kg_adapters.files.reader import ReadFilter, SourceReader, file_number_after
 from kg_adapters.files.recognition import parts_of
 from kg_adapters.files.rows import Row
 from kg_adapters.files.sources import Source, Sources, gather_sources, look
+from kg_adapters.index.block_files import Damage
 from kg_adapters.index.build.import_builder import ImportBuilder
 from kg_adapters.index.build.naming import NamingReport, naming_of
-from kg_adapters.index.graph_index import Damage, GraphIndex, bare_relations, edges_by_relation, written
+from kg_adapters.index.graph_index import GraphIndex, bare_relations, edges_by_relation, written
 from kg_adapters.index.profiling import profile_of_index, write_schema
 from kg_adapters.index.storage import IndexStorage
 from kg_adapters.labels import Vocabulary

@@ -12,7 +12,6 @@ import numpy as np
 from kg_adapters.folding import bare_words, fold
 from kg_adapters.index.graph_index import (
     Bytes,
-    Damage,
     GraphIndex,
     Ints,
     Longs,
@@ -26,8 +25,7 @@ from kg_adapters.index.graph_index import (
 )
 from kg_adapters.index.storage import IndexStorage, sorted_and_placed
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.array_files import ArrayFiles
-from kg_adapters.local.index_check import check_names
+from kg_adapters.local.array_files import ArrayFiles, open_tables
 from kg_adapters.local.names.fuzzy import FuzzyNames, build_fuzzy_names
 from kg_adapters.models import Candidate, Match
 from kg_adapters.name_index import LEAST, Floats, RelationIndex, RelationName, likeness
@@ -104,22 +102,6 @@ def name_relations(index: GraphIndex, vocabulary: Vocabulary, storage: IndexStor
     return _table(storage, "relations", entries, edges_by_relation(index))
 
 
-def open_names(files: ArrayFiles, kind: str) -> NameTable:
-    """Open a table of `nodes` or `relations`.
-
-    Raises:
-        OSError: A file is missing.
-        Damage: A file is not what it should be.
-    """
-    return NameTable(
-        StringTable(files.array(f"{kind}.offsets.npy", np.int64), files.array(f"{kind}.text.npy", np.uint8)),
-        starts=files.array(f"{kind}.starts.npy", np.int64),
-        bearers=files.array(f"{kind}.bearers.npy", np.int32),
-        rows=files.array(f"{kind}.rows.npy", np.int64),
-        aliases=files.array(f"{kind}.aliases.npy", np.uint8),
-    )
-
-
 def _local_parts(table: StringTable, ids: Ints) -> Iterator[str]:
     return map(local_name, written(table, ids.astype(np.int64)))
 
@@ -130,7 +112,7 @@ def _chain(*parts: Iterable[str]) -> Iterator[str]:
 
 
 def _table(storage: IndexStorage, kind: str, entries: _Entries, weights: Longs) -> NameTable:
-    names, name = sorted_and_placed(storage, map(fold, entries.texts), storage.strings(kind))
+    names, name = sorted_and_placed(storage, map(fold, entries.texts), storage.strings(f"{kind}.names"))
     # An empty name can be sorted first only; nobody can ask for it.
     kept = np.flatnonzero(name > 0) if len(names) and names[0] == "" else np.arange(len(name))
     name = name[kept]
@@ -211,24 +193,20 @@ class TextIndex:
             Damage: A file is not what it should be.
         """
         files = files or ArrayFiles(folder, FOLDER)
-        nodes, relations = open_names(files, "nodes"), open_names(files, "relations")
+        nodes, relations = (open_tables(NameTable, files, f"{kind}.") for kind in ("nodes", "relations"))
         fuzzy = folder / FOLDER / _FUZZY
         for path in sorted(fuzzy.iterdir()):
             if not path.name.endswith(".lock"):
-                files.watch(f"{_FUZZY}/{path.name}")
-        files.check()
-        check_names("nodes", nodes, len(index.nodes), len(index.features.relations))
-        check_names("relations", relations, len(index.relations), len(index.features.relations))
+                files.verify(f"{_FUZZY}/{path.name}")
         return cls(index, nodes, relations, FuzzyNames(fuzzy), files)
 
     def checked(self) -> Self:
-        """Return the same, whose files are what the import wrote.
+        """Return the same, after a look whether its files were written to.
 
         Raises:
-            Damage: One is not.
+            Damage: One is not what the import wrote any more.
         """
-        if self._files.due:
-            self._files.check()
+        self._files.watch()
         return self
 
     def search(self, text: str, *, limit: int, accept: Callable[[int], bool] | None = None) -> list[NameHit]:
@@ -245,8 +223,6 @@ class TextIndex:
         if not search.full:
             wanted = _CANDIDATES if accept is None else _FILTERED_CANDIDATES
             similar = self._fuzzy.find(folded, max(wanted, min(2 * limit, _MAX_CANDIDATES)))
-            if max(similar, default=0) >= max(len(self._nodes.names), 1):
-                raise Damage(f"{FOLDER}/{_FUZZY} holds a name that refers to nothing")
             search.take_similar(folded, similar)
         return [self._hit(*found) for found in search.found]
 

@@ -35,7 +35,7 @@ def make_part(_requests: Iterator[object], send: Send, folder: Path) -> None:
     Sends how many statements were added and how many there are, or that another process makes the part; at last that it
     is there.
     """
-    from kg_adapters.index.graph_index import Damage
+    from kg_adapters.index.block_files import Damage
     from kg_adapters.local.sparql.store import make_sparql_store, written_rows
     from kg_adapters.local.store import verify_index
     from kg_adapters.local.written_lists import read_lists

@@ -16,13 +16,14 @@ from typing import Final, TypeAlias
 
 import anyio
 import anyio.to_thread
+import numpy as np
 import pyoxigraph as ox
 from filelock import FileLock, Timeout
 
 from kg_adapters.errors import BackendError, BackendTimeout
 from kg_adapters.files.rows import Row, line_of, load_lines, quad_of
 from kg_adapters.index.graph_index import GraphIndex, written
-from kg_adapters.local.checksums import find_changed_oxigraph, find_cut_oxigraph, seal_oxigraph
+from kg_adapters.local.checksums import find_changed_oxigraph, seal_oxigraph
 from kg_adapters.local.sparql.pool import SparqlLimits, SparqlPool
 from kg_adapters.local.store import OXIGRAPH_FOLDER
 from kg_adapters.local.written_lists import WrittenLists
@@ -82,6 +83,7 @@ class _Part:
 
 MAX_BUILD_S: Final = 600.0
 _CHUNK: Final = 50_000
+_SMALL_BYTES: Final = 1 << 20
 _MOST_KEPT: Final = 1_000_000
 
 
@@ -132,12 +134,15 @@ async def ensure_sparql_store(
 
 def is_uncut(target: Path) -> bool:
     """Say whether an Oxigraph folder is there with all files in their sizes; reads no content."""
-    return find_cut_oxigraph(target) is None
+    return find_changed_oxigraph(target, most_bytes=-1) is None
 
 
 def is_intact(target: Path) -> bool:
-    """Say whether an Oxigraph folder is there, whole and as it was made; reads small files alone."""
-    return find_changed_oxigraph(target, small_only=True) is None
+    """Say whether an Oxigraph folder is there, whole and as it was made; reads small files alone.
+
+    The engine compares the blocks of large ones with checksums of its own whenever it reads one.
+    """
+    return find_changed_oxigraph(target, most_bytes=_SMALL_BYTES) is None
 
 
 def make_sparql_store(
@@ -227,22 +232,22 @@ def _rows(index: GraphIndex) -> Iterator[Row]:
 
 def _edges(index: GraphIndex, node: Callable[[int], str], relations: Sequence[str]) -> Iterator[Row]:
     table = index.out
+    groups, kinds, starts = map(np.asarray, (table.groups, table.relations, table.starts))
     for number in range(len(index.nodes)):
         head = node(number)
-        for group in range(table.groups[number], table.groups[number + 1]):
-            relation = relations[int(table.relations[group])]
-            for tail in table.neighbors[table.starts[group] : table.starts[group + 1]].tolist():
+        for group in range(groups[number], groups[number + 1]):
+            relation = relations[int(kinds[group])]
+            for tail in table.neighbors[starts[group] : starts[group + 1]].tolist():
                 yield head, relation, node(tail), None, None
 
 
 def _features(index: GraphIndex, node: Callable[[int], str], relations: Sequence[str]) -> Iterator[Row]:
     table = index.features
-    for number in range(len(index.nodes)):
-        head = node(number)
-        for row in range(table.starts[number], table.starts[number + 1]):
-            language, datatype = int(table.languages[row]), index.datatypes[int(table.datatypes[row])]
-            tag = index.languages[language] if language >= 0 else None
-            yield head, relations[int(table.relations[row])], table.values[row], datatype, tag
+    datatypes, tags = list(written(index.datatypes)), [*written(index.languages), None]
+    owners = np.repeat(np.arange(len(index.nodes)), np.diff(table.starts))
+    columns = owners, table.relations, table.datatypes, table.languages, written(table.values)
+    for owner, relation, datatype, language, value in zip(*columns, strict=True):
+        yield node(int(owner)), relations[int(relation)], value, datatypes[int(datatype)], tags[int(language)]
 
 
 _FOLDER: Final = "kg-sextant-sparql-"

@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from kg_adapters.embedding.protocol import Embedder, Vectors, products
-from kg_adapters.index.graph_index import Damage, GraphIndex, Ints, Longs
+from kg_adapters.index.block_files import Damage
+from kg_adapters.index.graph_index import GraphIndex, Ints, Longs
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.array_files import ArrayFiles
+from kg_adapters.local.array_files import open_tables
 from kg_adapters.local.checksums import find_changed, read_seal, write_seal
-from kg_adapters.local.store import VECTORS_FOLDER, LocalStore
+from kg_adapters.local.store import LocalStore
 from kg_adapters.local.swap import exclusively
 from kg_adapters.local.vectors.labels import (
     ENTITIES,
@@ -120,8 +121,17 @@ SCANNED_ROWS: Final = 100_000
 _MAX_TYPES: Final = 3
 _BLOCK: Final = 2_048
 _LEAST_FOUND: Final = 64
-_MATRIX, _NODES, _SCALES, _LINKS = "entities.npy", "entity-nodes.npy", "entity-scales.npy", "entities.usearch"
+_MATRIX, _NODES, _SCALES, _LINKS = "entities.npy", "entity_nodes.npy", "entity_scales.npy", "entities.usearch"
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _EntityFiles:
+    """The arrays in the files of `entities`; see `MeaningIndex`."""
+
+    entities: ByteRows
+    entity_scales: Vectors
+    entity_nodes: Ints
 
 
 class MeaningIndex:
@@ -145,30 +155,23 @@ class MeaningIndex:
         self._files = files
 
     @classmethod
-    def open(cls, store_folder: Path, index: GraphIndex, fingerprint: str) -> "MeaningIndex | None":
-        """Open the index of a store by one model; None where there is none. Reads all of it: call it in a thread.
+    def open(cls, store_folder: Path, _index: GraphIndex, fingerprint: str) -> "MeaningIndex | None":
+        """Open the index of a store by one model; None where there is none. Links are read: call it in a thread.
 
         Raises:
             OSError: A file cannot be read.
-            Damage: It is not what was written, or does not go with the graph.
+            Damage: It is not what was written.
         """
         opened = VectorFiles(store_folder, fingerprint)
         files = opened.group(ENTITIES)
         if files is None:
             return None
-        place = f"{VECTORS_FOLDER}/{fingerprint}/"
-        rows = files.array(_MATRIX, np.int8, dimensions=2)
-        scales, nodes = files.array(_SCALES, np.float32), files.array(_NODES, np.int32)
-        linked = (vector_folder(store_folder, fingerprint) / _LINKS).is_file()
-        if linked:
-            files.watch(_LINKS)
-        files.check()
-        if not len(rows) == len(scales) == len(nodes) or not np.isfinite(scales).all():
-            raise Damage(f"{place}{_SCALES} does not go with {_MATRIX} and {_NODES}")
-        if int(nodes.min(initial=0)) < 0 or int(nodes.max(initial=-1)) >= len(index.nodes):
-            raise Damage(f"{place}{_NODES} holds a number that refers to nothing")
-        nearest = _open_links(vector_folder(store_folder, fingerprint), rows) if linked else None
-        return cls(rows, scales, nodes, nearest, opened)
+        found = open_tables(_EntityFiles, files)
+        nearest = None
+        if (vector_folder(store_folder, fingerprint) / _LINKS).is_file():
+            files.verify(_LINKS)
+            nearest = _open_links(vector_folder(store_folder, fingerprint), found.entities)
+        return cls(found.entities, found.entity_scales, found.entity_nodes, nearest, opened)
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -183,14 +186,14 @@ class MeaningIndex:
             count: The most entities to return.
 
         Raises:
-            InvalidSource: A file was cut off since it was opened.
+            InvalidSource: A file is not what was written.
         """
-        self._files.check()
         if count < 1 or not len(self._nodes) or not vector.any():
             return []
         near = self._nearest
-        places, cosines = self._scan(vector, count) if near is None else self._look(near, vector, count)
-        nodes = self._nodes[places]
+        with self._files.reading():
+            places, cosines = self._scan(vector, count) if near is None else self._look(near, vector, count)
+            nodes = self._nodes[places]
         order = np.lexsort((nodes, -cosines))[:count]
         return list(zip(nodes[order].tolist(), cosines[order].tolist(), strict=True))
 
@@ -253,7 +256,7 @@ async def build_meaning_index(
     for left_over in (seal_name(ENTITIES), _NODES, _LINKS):
         (folder / left_over).unlink(missing_ok=True)
     await matrix.grow(embedder, lambda done: progress(EmbeddingProgress("entities", done, len(texts))))
-    rows = ArrayFiles(store_folder, f"{VECTORS_FOLDER}/{embedder.fingerprint}").array(_MATRIX, np.int8, dimensions=2)
+    rows: ByteRows = np.load(folder / _MATRIX, mmap_mode="r")
     if len(rows) > scanned_rows:
         try:
             await link_rows(folder / _LINKS, rows, lambda done: progress(EmbeddingProgress("linking", done, len(rows))))
@@ -355,7 +358,7 @@ async def embed_store(
     chosen = options or EmbedOptions()
     vocabulary = store.info.vocabulary
     try:
-        await anyio.to_thread.run_sync(store.files.check)
+        await anyio.to_thread.run_sync(store.files.verify_all)
     except Damage as problem:
         raise store.damaged(problem) from problem
     with exclusively(vector_folder(store.folder, embedder.fingerprint)):

@@ -1,7 +1,8 @@
 """Vectors of a graph's labels, computed ahead piece by piece into files: what a look around an entity is scored by."""
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -12,8 +13,9 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kg_adapters.embedding.protocol import Embedder, PackedRows, Vectors, pack, unpack
-from kg_adapters.index.graph_index import Damage, GraphIndex, Ints, Longs, bare_relations, local_name, written
-from kg_adapters.local.array_files import ArrayFiles
+from kg_adapters.index.block_files import Damage
+from kg_adapters.index.graph_index import GraphIndex, Ints, Longs, bare_relations, local_name, written
+from kg_adapters.local.array_files import ArrayFiles, open_tables
 from kg_adapters.local.checksums import find_cut, read_seal, write_seal
 from kg_adapters.local.store import VECTORS_FOLDER, damaged
 from kg_adapters.open_options import EmbeddingProgress, OnEmbedding, ignore_embedding
@@ -174,7 +176,7 @@ def _crc(rows: npt.NDArray[np.integer]) -> int:
 
 MAX_LABELS: Final = 200_000
 RELATIONS, LABELS, ENTITIES = "relations", "labels", "entities"
-_RELATIONS, _LABELS, _LABEL_ROWS = "relations.npy", "labels.npy", "label-rows.npy"
+_RELATIONS, _LABELS, _LABEL_ROWS = "relations.npy", "labels.npy", "label_rows.npy"
 
 
 class VectorFiles:
@@ -191,11 +193,11 @@ class VectorFiles:
         self._opened: list[ArrayFiles] = []
 
     def group(self, name: str) -> ArrayFiles | None:
-        """Open the files of `relations`, `labels` or `entities`, and compare them with their seal; call it in a thread.
+        """Open the files of `relations`, `labels` or `entities`, which are verified as they are read.
 
         Raises:
             OSError: A file cannot be read.
-            Damage: A file has another content than it was sealed with.
+            Damage: A file has another size than it was sealed with.
         """
         sealed = read_seal(self._store / self._place / seal_name(name))
         if sealed is None:
@@ -206,18 +208,34 @@ class VectorFiles:
         self._opened.append(files)
         return files
 
-    def check(self) -> None:
-        """Make sure that no file was cut off since it was opened.
+    @contextmanager
+    def reading(self) -> Generator[None]:
+        """Watch the files, and report the damage that is found in what is read of them.
 
         Raises:
-            InvalidSource: One was.
+            InvalidSource: A file is not what was written.
         """
         try:
             for files in self._opened:
-                if files.due:
-                    files.check()
+                files.watch()
+            yield
         except Damage as problem:
             raise damaged(self._store, str(problem)) from problem
+
+
+@dataclass(frozen=True, slots=True)
+class _RelationFiles:
+    """The arrays in the files of `relations`; see `StoredLabelVectors`."""
+
+    relations: PackedRows
+
+
+@dataclass(frozen=True, slots=True)
+class _LabelFiles:
+    """The arrays in the files of `labels`; see `StoredLabelVectors`."""
+
+    labels: PackedRows
+    label_rows: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,23 +260,23 @@ class StoredLabelVectors:
         """Return the vectors of relations by id; shape [numbers, dimensions].
 
         Raises:
-            InvalidSource: A file was cut off since it was opened.
+            InvalidSource: A file is not what was written.
         """
-        self.files.check()
-        return unpack(self.relation_rows[np.asarray(numbers, dtype=np.int64)])
+        with self.files.reading():
+            return unpack(self.relation_rows[np.asarray(numbers, dtype=np.int64)])
 
     def nodes(self, numbers: Sequence[int] | Ints | Longs) -> Vectors:
         """Return the vectors of nodes by id; zeros where there is none; shape [numbers, dimensions].
 
         Raises:
-            InvalidSource: A file was cut off since it was opened.
+            InvalidSource: A file is not what was written.
         """
-        self.files.check()
-        rows = self.node_rows[np.asarray(numbers, dtype=np.int64)]
-        vectors = np.zeros((len(rows), self.relation_rows.shape[1]), dtype=np.float32)
-        there = rows >= 0
-        vectors[there] = unpack(self.label_rows[rows[there]])
-        return vectors
+        with self.files.reading():
+            rows = self.node_rows[np.asarray(numbers, dtype=np.int64)]
+            vectors = np.zeros((len(rows), self.relation_rows.shape[1]), dtype=np.float32)
+            there = rows >= 0
+            vectors[there] = unpack(self.label_rows[rows[there]])
+            return vectors
 
 
 def vector_folder(store_folder: Path, fingerprint: str) -> Path:
@@ -327,28 +345,26 @@ async def build_label_vectors(
 def open_label_vectors(store_folder: Path, index: GraphIndex, fingerprint: str) -> StoredLabelVectors | None:
     """Open the vectors of a store's labels by one model; None where there are none.
 
-    Where only those of relations are there, no node has a vector. All of them are read once, so call this in a thread.
+    Where only those of relations are there, no node has a vector.
 
     Raises:
         OSError: A file cannot be read.
-        Damage: They are not what was written, or do not go with the graph.
+        Damage: They do not go with the graph.
     """
     files = VectorFiles(store_folder, fingerprint)
     relation_files, label_files = files.group(RELATIONS), files.group(LABELS)
     if relation_files is None:
         return None
     place = f"{VECTORS_FOLDER}/{fingerprint}"
-    relations = relation_files.array(_RELATIONS, np.int16, dimensions=2)
+    relations = open_tables(_RelationFiles, relation_files).relations
     labels = np.zeros((0, relations.shape[1]), dtype=np.int16)
     nodes = np.full(len(index.nodes), -1, dtype=np.int32)
     if label_files is not None:
-        labels, nodes = label_files.array(_LABELS, np.int16, dimensions=2), label_files.array(_LABEL_ROWS, np.int32)
-        label_files.check()
-    relation_files.check()
+        opened = open_tables(_LabelFiles, label_files)
+        labels, nodes = opened.labels, opened.label_rows
     if len(relations) != len(index.relations) or len(nodes) != len(index.nodes):
         raise Damage(f"{place} belongs to another graph")
-    fits = int(nodes.min(initial=-1)) >= -1 and int(nodes.max(initial=-1)) < len(labels)
-    if labels.shape[1] != relations.shape[1] or not fits:
+    if labels.shape[1] != relations.shape[1]:
         raise Damage(f"{place} has parts that do not fit together")
     return StoredLabelVectors(fingerprint, relations, labels, nodes, files)
 
