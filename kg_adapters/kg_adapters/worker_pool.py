@@ -9,25 +9,13 @@ from typing import Final, Generic, TypeVar
 import anyio
 import anyio.to_thread
 
-from kg_adapters.errors import BackendError, KGError
+from kg_adapters.errors import BackendError, BackendUnavailable, KGError
 from kg_adapters.worker_process import WorkerEnded, WorkerProcess
 
 MAX_WAITING: Final = 64
 SHORT_S: Final = 1.0
 _GRACE_S: Final = 2.0
 Reply = TypeVar("Reply")
-
-
-class TooManyWait(Exception):
-    """No more requests may wait.
-
-    Attributes:
-        waiting: How many wait already.
-    """
-
-    def __init__(self, waiting: int) -> None:
-        super().__init__(f"{waiting} wait already")
-        self.waiting = waiting
 
 
 class WorkerTimeout(Exception):
@@ -103,14 +91,16 @@ class WorkerPool(Generic[Reply]):
         """Return the reply to a request.
 
         Raises:
-            TooManyWait: Too many others wait for a worker.
+            BackendUnavailable: Too many others wait for a worker.
             WorkerTimeout: There was no reply in time.
             WorkerEnded: The worker ended instead of answering.
             BackendError: No process could be started, or the pool is closed.
             KGError: The reply is an error.
         """
         if self.waiting >= self._max_waiting:
-            raise TooManyWait(self.waiting)
+            raise BackendUnavailable(
+                f"The server is busy: {self.waiting} queries wait for their turn already. Ask again in a moment."
+            )
         busy = True
         with anyio.move_on_after(timeout_s):
             if self._places.value == 0:

@@ -14,9 +14,9 @@ import anyio.lowlevel
 import pytest
 
 import toy_workers
-from kg_adapters.errors import BackendError
+from kg_adapters.errors import BackendError, BackendUnavailable
 from kg_adapters.local.sparql.pool import SparqlLimits
-from kg_adapters.worker_pool import TooManyWait, WorkerPool, WorkerTimeout
+from kg_adapters.worker_pool import WorkerPool, WorkerTimeout
 from kg_adapters.worker_process import WorkerEnded
 from kg_boundary.machine import child_environment, memory_bytes
 
@@ -107,7 +107,7 @@ async def test_no_more_requests_wait_than_may_and_who_goes_away_makes_room(tmp_p
         async with anyio.create_task_group() as waiting:
             waiting.start_soon(floor.ask, "b")
             await floor.until(lambda: floor.pool.waiting == 1)
-            with pytest.raises(TooManyWait, match="1 wait already"):
+            with pytest.raises(BackendUnavailable, match="1 queries wait for their turn already"):
                 await floor.ask("c")
             waiting.cancel_scope.cancel()
         with pytest.raises(WorkerTimeout) as late:

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kg_adapters.errors import BackendError, BackendUnavailable, InvalidRequest
+from kg_adapters.errors import BackendError, InvalidRequest
 from kg_adapters.sparql.solutions import Form
 from kg_adapters.terms import Iri
-from kg_adapters.worker_pool import TooManyWait, WorkerPool, WorkerTimeout
+from kg_adapters.worker_pool import WorkerPool, WorkerTimeout
 from kg_adapters.worker_process import WorkerEnded
 
 CHECK_S: Final = 10.0
@@ -62,10 +62,6 @@ class QueryChecker:
             return await self._workers.ask(query, max_rows, timeout_s=self._timeout_s)
         except WorkerTimeout:
             raise InvalidRequest(f"The query took more than {self._timeout_s:g} s to check. Simplify it.") from None
-        except TooManyWait as error:
-            raise BackendUnavailable(
-                f"The server is busy: {error.waiting} queries wait to be checked already. Ask again in a moment."
-            ) from None
         except WorkerEnded as error:
             raise BackendError("The process that checks queries ended. Ask again, or simplify the query.") from error
 

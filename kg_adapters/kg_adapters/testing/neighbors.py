@@ -2,6 +2,7 @@
 """Contract tests about neighbours: pages, cursors, degrees and whether facts are there."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain, cycle, repeat
 from typing import Final
 
@@ -113,17 +114,9 @@ class NeighborContract(GraphOpening):
         shown = {node: (page.triples, page.truncated) for node, page in together.items()}
         assert shown == {node: (page.triples, page.truncated) for node, page in alone.items()}
 
-    async def test_order_and_repeats_of_the_entities_do_not_matter(self) -> None:
-        async with self.opened(TOWNS) as graph:
-            plain = await graph.neighbors(NeighborRequest((iri("kyoto"), iri("paris")), direction="out", limit=10))
-            mixed = await graph.neighbors(
-                NeighborRequest(tuple(iri(n) for n in ("paris", "kyoto", "paris")), direction="out", limit=10)
-            )
-        assert mixed == plain
-
     async def test_an_entity_that_the_graph_does_not_mention_is_left_out(self) -> None:
         async with self.opened(TOWNS) as graph:
-            asked: list[Node] = [iri("atlantis"), iri("paris"), BlankNode("nobody")]
+            asked: list[Node] = [iri("paris"), iri("atlantis"), iri("paris"), BlankNode("nobody")]
             found = await graph.neighbors(NeighborRequest(tuple(asked), direction="out", limit=10))
             empty = await graph.neighbors(NeighborRequest((), direction="out", limit=10))
         assert found == {iri("paris"): whole(*edges("paris country france", "paris twin kyoto"))}
@@ -273,32 +266,25 @@ class PagingContract(GraphOpening):
 
     async def test_a_text_that_is_no_cursor_is_refused(self) -> None:
         async with self.opened(TANGLE) as graph:
-            for cursor in GARBAGE:
-                with pytest.raises(InvalidRequest):
-                    await page_of(graph, iri("n1"), 3, cursor)
-
-    async def test_a_damaged_cursor_is_refused(self) -> None:
-        async with self.opened(TANGLE) as graph:
             cursor = (await page_of(graph, iri("n1"), 3, None)).cursor
             assert cursor is not None
-            for damaged in (cursor[: len(cursor) // 2], cursor * 2):
+            for wrong in (*GARBAGE, cursor[: len(cursor) // 2], cursor * 2):
                 with pytest.raises(InvalidRequest):
-                    await page_of(graph, iri("n1"), 3, damaged)
+                    await page_of(graph, iri("n1"), 3, wrong)
 
     async def test_the_cursor_of_another_question_is_refused(self) -> None:
         async with self.opened(TANGLE) as graph:
             cursor = (await page_of(graph, iri("n1"), 3, None)).cursor
             assert cursor is not None
-            with pytest.raises(InvalidRequest):
-                await page_of(graph, iri("n2"), 3, cursor)
-            with pytest.raises(InvalidRequest):
-                await graph.neighbors(NeighborRequest((iri("n1"),), direction="out", limit=3, cursor=cursor))
-            with pytest.raises(InvalidRequest):
-                await graph.neighbors(
-                    NeighborRequest((iri("n1"),), relations=frozenset({iri("r1")}), limit=3, cursor=cursor)
-                )
-            with pytest.raises(InvalidRequest):
-                await graph.neighbors(NeighborRequest((iri("n1"),), limit_per_relation=1, limit=3, cursor=cursor))
+            asked = NeighborRequest((iri("n1"),), limit=3, cursor=cursor)
+            for other in (
+                replace(asked, entities=(iri("n2"),)),
+                replace(asked, direction="out"),
+                replace(asked, relations=frozenset({iri("r1")})),
+                replace(asked, limit_per_relation=1),
+            ):
+                with pytest.raises(InvalidRequest):
+                    await graph.neighbors(other)
 
 
 def degree(neighbors: int, *relations: tuple[str, EdgeDirection, int]) -> Degree:
@@ -331,11 +317,13 @@ class DegreeContract(GraphOpening):
         assert found == {iri("kyoto"): degree(2, ("twin", "out", 2), ("twin", "in", 1))}
         assert nothing == {iri("kyoto"): degree(0)}
 
-    async def test_a_hub_is_counted_by_relation(self) -> None:
+    async def test_a_hub_is_counted_by_relation_and_a_neighbor_without_a_name_too(self) -> None:
         async with self.opened(HUB) as graph:
             found = await graph.degrees([iri("japan")])
         counts = degree(CITIZENS + 2, ("partOf", "out", 1), ("capitalOf", "in", 1), ("citizenOf", "in", CITIZENS))
         assert found == {iri("japan"): counts}
+        async with self.opened(BLANKS) as graph:
+            assert await graph.degrees([iri("tokyo")]) == {iri("tokyo"): degree(1, ("partOf", "in", 1))}
 
     async def test_an_entity_is_not_among_its_own_neighbors_in_all(self) -> None:
         async with self.opened(LOOPS) as graph:
@@ -352,11 +340,6 @@ class DegreeContract(GraphOpening):
         async with self.opened(TOWNS) as graph:
             found = await graph.degrees([iri("atlantis"), iri("hermit"), iri("hermit")])
         assert found == {iri("hermit"): degree(0)}
-
-    async def test_blank_nodes_count_as_neighbors(self) -> None:
-        async with self.opened(BLANKS) as graph:
-            found = await graph.degrees([iri("tokyo")])
-        assert found == {iri("tokyo"): degree(1, ("partOf", "in", 1))}
 
 
 class ContainmentContract(GraphOpening):
@@ -381,12 +364,6 @@ class ContainmentContract(GraphOpening):
         async with self.opened((*HUB, *fans, *arts, "tokyo likes japan")) as graph:
             found = await graph.contains([between, *edges(f"{last} likes japan", f"japan likes {last}")])
         assert found == {between, edge(f"{last} likes japan")}
-
-    async def test_a_triple_from_an_entity_to_itself_is_there_like_any_other(self) -> None:
-        async with self.opened(LOOPS) as graph:
-            assert await graph.contains(edges("a knows a", "a likes a", "b likes b")) == {
-                *edges("a knows a", "b likes b")
-            }
 
     async def test_every_triple_of_a_tangle_is_there_and_no_other(self) -> None:
         there = frozenset(edges(*TANGLE))

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest
+from kg_adapters.errors import BackendError, BackendTimeout, InvalidRequest
 from kg_adapters.local.store import OXIGRAPH_FOLDER
 from kg_adapters.models import SparqlAnswer
 from kg_adapters.prefixes import WELL_KNOWN, Prefixes
-from kg_adapters.worker_pool import MAX_WAITING, TooManyWait, WorkerPool, WorkerTimeout
+from kg_adapters.worker_pool import MAX_WAITING, WorkerPool, WorkerTimeout
 from kg_adapters.worker_process import WorkerEnded
 from kg_boundary.machine import memory_bytes, processor_count
 
@@ -82,10 +82,6 @@ class SparqlPool:
             return await self.workers.ask(query, max_rows, timeout_s=timeout_s)
         except WorkerTimeout as error:
             raise BackendTimeout(self._late(timeout_s, busy=error.busy)) from None
-        except TooManyWait as error:
-            raise BackendUnavailable(
-                f"The server is busy: {error.waiting} queries wait for their turn already. Ask again in a moment."
-            ) from None
         except WorkerEnded as error:
             raise BackendError(_ENDED) from error
 
