@@ -18,15 +18,8 @@ from kg_boundary.addresses import credentials_in_command
 from kg_boundary.private_files import open_private, private_folder
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import one_line, visible_line
+from kg_server.commands import options
 from kg_server.commands.invocation import invocation
-from kg_server.commands.options import (
-    BaseUrlOption,
-    GraphOption,
-    JsonOption,
-    ModelOption,
-    ParametersOption,
-    ReflectorOption,
-)
 from kg_server.commands.output import ExitCode, warn
 from kg_server.commands.run_view import RunView, run_view
 from kg_server.settings import Settings
@@ -256,13 +249,13 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
             "--entity", metavar="ID", help="An entity of the question: an id, an IRI or a name. May be repeated."
         ),
     ] = None,
-    graph: GraphOption = None,
+    graph: options.Graph = None,
     server: Annotated[
         str | None,
         typer.Option(metavar="COMMAND|URL", help="Use the tools of another MCP server instead of opening a graph."),
     ] = None,
-    model: ModelOption = None,
-    base_url: BaseUrlOption = None,
+    model: options.Model = None,
+    base_url: options.BaseUrl = None,
     trace: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Where to keep the record of the run; default: in the data folder."),
@@ -277,9 +270,9 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
     ablation: Annotated[
         str | None, typer.Option(metavar="PART", help="Switch off a part of the method: no-observation, no-planning, …")
     ] = None,
-    reflector: ReflectorOption = None,
-    parameters: ParametersOption = None,
-    as_json: JsonOption = False,
+    reflector: options.Reflector = None,
+    parameters: options.Parameters = None,
+    as_json: options.Json = False,
     learn: Annotated[
         bool, typer.Option("--learn", help="Keep solved questions, and show the model similar ones as examples.")
     ] = False,
@@ -327,7 +320,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
 
 def replay(
     trace: Annotated[Path, typer.Argument(metavar="FILE", help="The record of a run that `ask` kept.")],
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Repeat a recorded run without the model and the graph."""
     import anyio

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 import typer
 from pydantic import BaseModel, ConfigDict
 
+from kg_server.commands import options
 from kg_server.commands.invocation import invocation
-from kg_server.commands.options import CacheFolderOption, GraphOption
 from kg_server.commands.output import ExitCode, say, show, text_of, warn
 from kg_server.commands.tools import complete_argument, complete_tool, find_tool, parse_arguments, split_arguments
 from kg_server.settings import Settings
@@ -196,14 +196,14 @@ def call(
             autocompletion=complete_argument,
         ),
     ] = None,
-    graph: GraphOption = None,
+    graph: options.Graph = None,
     output: Annotated[
         Output, typer.Option(help="The format: the answer as text or JSON, or its rows as a table.")
     ] = "text",
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the answer as JSON; the same as --output json.")
     ] = False,
-    cache_folder: CacheFolderOption = None,
+    cache_folder: options.CacheFolder = None,
 ) -> None:
     """Call one tool and print its answer, for example: call GetNeighbor entity=Q1490 relation=P36."""
     settings = invocation(context).load(graph=graph, cache_folder=cache_folder).settings

@@ -26,8 +26,8 @@ from kg_boundary.private_files import write_private
 from kg_boundary.regular_files import parse_toml, parsed, read_regular
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import in_quotes
+from kg_server.commands import options
 from kg_server.commands.invocation import SECRET_VARIABLES, Invocation, invocation
-from kg_server.commands.options import GraphArgument
 from kg_server.commands.output import say, warn
 from kg_server.settings import APP, ENVIRONMENT_PREFIX
 
@@ -283,7 +283,7 @@ def requirement() -> str:
 def config(
     context: typer.Context,
     host: Annotated[Host, typer.Argument(metavar="CLIENT", help="The MCP client.")],
-    graph: GraphArgument = None,
+    graph: options.GraphArgument = None,
     show_secrets: Annotated[
         bool, typer.Option("--show-secrets", help="Print passwords, tokens and keys themselves, not only their names.")
     ] = False,

@@ -19,9 +19,9 @@ from kg_adapters.errors import KGError
 from kg_boundary.private_files import private_folder
 from kg_boundary.secrets import STRONG
 from kg_boundary.shown import counted, visible_line
+from kg_server.commands import options
 from kg_server.commands.invocation import Invocation, config_path, invocation
 from kg_server.commands.loading import DEFAULT, LoadedSettings
-from kg_server.commands.options import GraphArgument, JsonOption
 from kg_server.commands.output import ExitCode, show, text_of
 from kg_server.settings import APP, Settings
 
@@ -32,8 +32,6 @@ Grade: TypeAlias = Literal["ok", "warn", "fail"]
 
 PACKAGES: Final = (APP, "mcp", "pydantic", "pyoxigraph", "tantivy", "numpy", "onnxruntime")
 COLOURS: Final[Mapping[Grade, str]] = {"ok": "green", "warn": "yellow", "fail": "bold red"}
-GRADES: Final = tuple(COLOURS)
-"""From the best to the worst."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,7 @@ class Finding:
 
 def doctor(
     context: typer.Context,
-    graph: GraphArgument = None,
+    graph: options.GraphArgument = None,
     deep: Annotated[
         bool, typer.Option("--deep", help="Compare every file of a store with the checksums of its import.")
     ] = False,
@@ -57,7 +55,7 @@ def doctor(
             "--all", help="Show every check and setting, not only problems and the settings that you changed."
         ),
     ] = False,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Check this installation, its settings and a graph, and suggest fixes."""
     import anyio
@@ -103,7 +101,8 @@ async def _report_as_json(called: Invocation, loaded: LoadedSettings, deep: bool
 
 
 def _worst(findings: Sequence[Finding]) -> Grade:
-    return max((finding.grade for finding in findings), key=GRADES.index)
+    grades = {finding.grade for finding in findings}
+    return "fail" if "fail" in grades else "warn" if "warn" in grades else "ok"
 
 
 async def _findings(called: Invocation, loaded: LoadedSettings, deep: bool) -> AsyncIterator[Finding]:

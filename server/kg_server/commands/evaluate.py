@@ -13,18 +13,9 @@ import typer
 from kg_adapters.errors import BackendError, InvalidRequest
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import in_plain_words, one_line
+from kg_server.commands import options
 from kg_server.commands.ask import SET_MODEL, as_published, exact, keep_solved, likeness, score_of
 from kg_server.commands.invocation import invocation
-from kg_server.commands.options import (
-    AtOnceOption,
-    BaseUrlOption,
-    GraphOption,
-    JsonOption,
-    JudgeOption,
-    ModelOption,
-    ParametersOption,
-    ReflectorOption,
-)
 from kg_server.commands.output import say, show, warn
 from kg_server.settings import Settings
 
@@ -60,8 +51,8 @@ def score_run(
         list[str] | None,
         typer.Option("--judge", metavar="MODEL", help="First let this model judge each answer. May be repeated."),
     ] = None,
-    base_url: BaseUrlOption = None,
-    as_json: JsonOption = False,
+    base_url: options.BaseUrl = None,
+    as_json: options.Json = False,
 ) -> None:
     """Score a run again in every metric. Verdicts of judges are kept and reused."""
     _needs_extra()
@@ -192,11 +183,11 @@ def run_benchmark(  # noqa: PLR0913, PLR0917 - one argument for each option
     ],
     data: Annotated[Path, typer.Option(metavar="FILE", help="The file or folder of the benchmark's questions.")],
     method: Annotated[str, typer.Option(help="The method: direct, cot, tog, graph-cot, oda, tools, …")] = "oda",
-    graph: GraphOption = None,
-    model: ModelOption = None,
-    base_url: BaseUrlOption = None,
-    judge: JudgeOption = None,
-    reflector: ReflectorOption = None,
+    graph: options.Graph = None,
+    model: options.Model = None,
+    base_url: options.BaseUrl = None,
+    judge: options.Judge = None,
+    reflector: options.Reflector = None,
     linking: Annotated[
         Literal["gold", "model", "none"],
         typer.Option(
@@ -207,8 +198,8 @@ def run_benchmark(  # noqa: PLR0913, PLR0917 - one argument for each option
         int | None, typer.Option(metavar="N", min=1, help="Ask only N questions, drawn at random.")
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The seed of random choices.")] = 0,
-    at_once: AtOnceOption = 4,
-    parameters: ParametersOption = None,
+    at_once: options.AtOnce = 4,
+    parameters: options.Parameters = None,
     learn: Annotated[
         bool, typer.Option("--learn", help="Keep solved questions in DIR, and show the model similar ones as examples.")
     ] = False,
@@ -281,8 +272,8 @@ def run_suite(
     model: Annotated[
         str | None, typer.Option(metavar="MODEL", help="The language model of runs for which the suite names none.")
     ] = None,
-    base_url: BaseUrlOption = None,
-    at_once: AtOnceOption = 4,
+    base_url: options.BaseUrl = None,
+    at_once: options.AtOnce = 4,
 ) -> None:
     """Make all runs of a suite, one after the other."""
     _needs_extra()

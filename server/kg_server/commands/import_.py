@@ -28,18 +28,9 @@ from kg_adapters.open_options import OnEmbedding, ReadingLimits, setting
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import BlankNode, Node
 from kg_boundary.shown import counted, in_quotes, visible_line
+from kg_server.commands import options
 from kg_server.commands.graphs import store_of
 from kg_server.commands.invocation import invocation
-from kg_server.commands.options import (
-    AliasOption,
-    DescriptionOption,
-    JsonOption,
-    LabelKeyOption,
-    LabelOption,
-    LanguagesOption,
-    PrefixOption,
-    TypeOption,
-)
 from kg_server.commands.output import contents, show, shown_progress, skipped_lines, warn
 from kg_server.embedders import embedder_of
 from kg_server.naming.entities import identify
@@ -259,12 +250,12 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
     follow_links: Annotated[
         bool, typer.Option("--follow-links", help="Follow symbolic links that lead out of the given folders.")
     ] = False,
-    languages: LanguagesOption = None,
-    label: LabelOption = None,
-    alias: AliasOption = None,
-    description: DescriptionOption = None,
-    type_: TypeOption = None,
-    label_key: LabelKeyOption = None,
+    languages: options.Languages = None,
+    label: options.Label = None,
+    alias: options.Alias = None,
+    description: options.Description = None,
+    type_: options.Type = None,
+    label_key: options.LabelKey = None,
     relations: Annotated[
         str | None,
         typer.Option(
@@ -275,7 +266,7 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
     id_column: Annotated[
         str | None, typer.Option(metavar="NAME", help="The column of a table that holds the ids.")
     ] = None,
-    prefix: PrefixOption = None,
+    prefix: options.Prefix = None,
     update: Annotated[
         bool, typer.Option("--update", help="Add the files to the existing store instead of replacing it.")
     ] = False,
@@ -287,7 +278,7 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
         bool,
         typer.Option("--embed", help="Also compute embedding vectors. If FILE is a store or a sample, do only that."),
     ] = False,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Import files into a store, which opens at once. An interrupted import leaves an existing store unchanged."""
     several = {"label": label, "alias": alias, "description": description, "type": type_}
@@ -303,7 +294,7 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
         return
     if to is None:
         raise InvalidRequest("Name the folder of the store, as in --to FOLDER.")
-    options = replace(
+    reading = replace(
         _usual_options(settings),
         skip_errors=skip_errors,
         sparql=not no_sparql,
@@ -316,7 +307,7 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
     if watch and STANDARD_INPUT in files:
         raise InvalidRequest("Standard input cannot be watched. Name files or folders.")
     watched = Watch(files, follow_links=follow_links) if watch else None
-    work = _Work(to, options, settings, embed=embed, as_json=as_json)
+    work = _Work(to, reading, settings, embed=embed, as_json=as_json)
     work.do(files, update=update, ends=True)
     if watched is not None:
         work.go_on(watched, files, update=update)
@@ -328,21 +319,21 @@ class _Work:
 
     Args:
         to: The store.
-        options: How files are read.
+        reading: How files are read.
         settings: Those of the command.
         embed: Whether vectors are computed too.
         as_json: Whether reports are printed as JSON.
     """
 
     to: Path
-    options: "ImportOptions"
+    reading: "ImportOptions"
     settings: Settings
     embed: bool
     as_json: bool
 
     def do(self, files: Sequence[Path], *, update: bool, ends: bool = False) -> None:
         """Import files and print the report, with what the store holds and how to serve it where this ends the work."""
-        report = _build(files, self.to, self.options, update=update)
+        report = _build(files, self.to, self.reading, update=update)
         usage = _compute_vectors(self.to, self.settings) if self.embed else ()
         lines = (*_lines(report), *usage, *(_end_lines(self.to, self.settings) if ends else ()))
         show(report, lines, as_json=self.as_json)
@@ -379,12 +370,12 @@ def _usual_options(settings: Settings) -> "ImportOptions":
     )
 
 
-def _build(files: Sequence[Path], to: Path, options: "ImportOptions", *, update: bool) -> "ImportReport":
+def _build(files: Sequence[Path], to: Path, reading: "ImportOptions", *, update: bool) -> "ImportReport":
     from kg_adapters.index.build.build import build_store
 
-    with standard_input(files, options.limits) as given, shown_progress() as progress:
+    with standard_input(files, reading.limits) as given, shown_progress() as progress:
         try:
-            report = build_store(given.files, to, options, progress, update=update)
+            report = build_store(given.files, to, reading, progress, update=update)
         except (InvalidRequest, InvalidSource) as error:
             raise type(error)(given.told(str(error))) from error
     problems, notes = (tuple(map(given.told, texts)) for texts in (report.problems, report.notes))

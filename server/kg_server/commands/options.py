@@ -42,34 +42,26 @@ def _argument(setting: str) -> ArgumentInfo:
 
 
 GraphArgument: TypeAlias = Annotated[str | None, _argument("graph")]
-GraphOption: TypeAlias = Annotated[str | None, _option("graph", "GRAPH")]
-LanguagesOption: TypeAlias = Annotated[str | None, _option("languages", "TAG,TAG")]
-MaxTokensOption: TypeAlias = Annotated[int | None, _option("max_tokens", "N")]
-TimeoutOption: TypeAlias = Annotated[float | None, _option("timeout_s", "SECONDS")]
-CacheFolderOption: TypeAlias = Annotated[Path | None, _option("cache_folder", "FOLDER")]
-LogLevelOption: TypeAlias = Annotated[str | None, _option("log_level", "LEVEL")]
-ModelOption: TypeAlias = Annotated[str | None, _option("llm.model", "MODEL")]
-BaseUrlOption: TypeAlias = Annotated[str | None, _option("llm.base_url", "URL")]
-JudgeOption: TypeAlias = Annotated[str | None, _option("llm.judge", "MODEL")]
-ReflectorOption: TypeAlias = Annotated[str | None, _option("llm.reflector", "MODEL")]
-LabelOption: TypeAlias = Annotated[list[str] | None, _option("relations.labels", "RELATION", repeatable=True)]
-AliasOption: TypeAlias = Annotated[list[str] | None, _option("relations.aliases", "RELATION", repeatable=True)]
-DescriptionOption: TypeAlias = Annotated[
-    list[str] | None, _option("relations.descriptions", "RELATION", repeatable=True)
-]
-TypeOption: TypeAlias = Annotated[list[str] | None, _option("relations.types", "RELATION", repeatable=True)]
-LabelKeyOption: TypeAlias = Annotated[
-    list[str] | None, _option("relations.label_keys", "TYPE=FEATURE", repeatable=True)
-]
-PrefixOption: TypeAlias = Annotated[list[str] | None, _option("prefixes", "PREFIX=IRI", repeatable=True)]
+Graph: TypeAlias = Annotated[str | None, _option("graph", "GRAPH")]
+Languages: TypeAlias = Annotated[str | None, _option("languages", "TAG,TAG")]
+MaxTokens: TypeAlias = Annotated[int | None, _option("max_tokens", "N")]
+Timeout: TypeAlias = Annotated[float | None, _option("timeout_s", "SECONDS")]
+CacheFolder: TypeAlias = Annotated[Path | None, _option("cache_folder", "FOLDER")]
+LogLevel: TypeAlias = Annotated[str | None, _option("log_level", "LEVEL")]
+Model: TypeAlias = Annotated[str | None, _option("llm.model", "MODEL")]
+BaseUrl: TypeAlias = Annotated[str | None, _option("llm.base_url", "URL")]
+Judge: TypeAlias = Annotated[str | None, _option("llm.judge", "MODEL")]
+Reflector: TypeAlias = Annotated[str | None, _option("llm.reflector", "MODEL")]
+Label: TypeAlias = Annotated[list[str] | None, _option("relations.labels", "RELATION", repeatable=True)]
+Alias: TypeAlias = Annotated[list[str] | None, _option("relations.aliases", "RELATION", repeatable=True)]
+Description: TypeAlias = Annotated[list[str] | None, _option("relations.descriptions", "RELATION", repeatable=True)]
+Type: TypeAlias = Annotated[list[str] | None, _option("relations.types", "RELATION", repeatable=True)]
+LabelKey: TypeAlias = Annotated[list[str] | None, _option("relations.label_keys", "TYPE=FEATURE", repeatable=True)]
+Prefix: TypeAlias = Annotated[list[str] | None, _option("prefixes", "PREFIX=IRI", repeatable=True)]
 
-ParametersOption: TypeAlias = Annotated[
+Parameters: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method, such as hops=2. May be repeated."),
 ]
-JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
-MetricOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(help="The metric: tog-em, hits@1, f1, set, exact, rouge-l or judge; default: the benchmark's own."),
-]
-AtOnceOption: TypeAlias = Annotated[int, typer.Option(min=1, metavar="N", help="How many questions run in parallel.")]
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
+AtOnce: TypeAlias = Annotated[int, typer.Option(min=1, metavar="N", help="How many questions run in parallel.")]

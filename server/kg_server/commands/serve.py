@@ -21,16 +21,9 @@ import anyio.lowlevel
 import typer
 
 from kg_adapters.errors import InvalidRequest
+from kg_server.commands import options
 from kg_server.commands.graphs import learning, opened, opened_or_pending
 from kg_server.commands.invocation import invocation
-from kg_server.commands.options import (
-    CacheFolderOption,
-    GraphArgument,
-    LanguagesOption,
-    LogLevelOption,
-    MaxTokensOption,
-    TimeoutOption,
-)
 from kg_server.commands.output import collect_in_small_steps, uncollected, warn
 from kg_server.settings import Settings
 
@@ -206,15 +199,15 @@ ENDING_S: Final = 2.0
 
 def serve(
     context: typer.Context,
-    graph: GraphArgument = None,
+    graph: options.GraphArgument = None,
     http: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Serve HTTP at this address of this machine, not stdio.")
     ] = None,
-    languages: LanguagesOption = None,
-    max_tokens: MaxTokensOption = None,
-    timeout_s: TimeoutOption = None,
-    cache_folder: CacheFolderOption = None,
-    log_level: LogLevelOption = None,
+    languages: options.Languages = None,
+    max_tokens: options.MaxTokens = None,
+    timeout_s: options.Timeout = None,
+    cache_folder: options.CacheFolder = None,
+    log_level: options.LogLevel = None,
 ) -> None:
     """Serve a graph to MCP clients over stdio, or over HTTP with --http."""
     address = None if http is None else parse_address(http)

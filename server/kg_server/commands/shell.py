@@ -14,10 +14,10 @@ from kg_adapters.errors import InvalidRequest, KGError
 from kg_boundary.private_files import private_file, private_folder
 from kg_boundary.regular_files import open_regular
 from kg_boundary.shown import in_quotes, visible_line
+from kg_server.commands import options
 from kg_server.commands.call import print_result, table_of
 from kg_server.commands.graphs import connected
 from kg_server.commands.invocation import invocation
-from kg_server.commands.options import GraphArgument
 from kg_server.commands.output import ExitCode, say, sentence, text_of, warn
 from kg_server.commands.tools import argument_names, find_tool, listing, page, parse_arguments, split_arguments
 from kg_server.compose.syntax import FUNCTIONS
@@ -111,7 +111,7 @@ _EXPRESSION: Final = re.compile(r"[A-Z]\w*\s*\[")
 
 def shell(
     context: typer.Context,
-    graph: GraphArgument = None,
+    graph: options.GraphArgument = None,
     output: Annotated[Form, typer.Option(help="The format of answers.")] = "table",
 ) -> None:
     """Open a prompt for tools, Compose expressions and SPARQL, with history and completion."""

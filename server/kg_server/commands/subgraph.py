@@ -11,8 +11,8 @@ import typer
 from kg_adapters.errors import BackendError
 from kg_adapters.open_options import Progress
 from kg_boundary.shown import counted, in_quotes
+from kg_server.commands import options
 from kg_server.commands.invocation import invocation
-from kg_server.commands.options import GraphOption, JsonOption
 from kg_server.commands.output import contents, show, shown_progress, skipped_lines, warn
 from kg_server.settings import Settings
 
@@ -41,7 +41,7 @@ def subgraph(  # noqa: PLR0913, PLR0917 - one argument for each option
     hops: Annotated[
         int, typer.Option(min=1, max=10, metavar="N", help="How many edges to follow from the entities.")
     ] = 3,
-    graph: GraphOption = None,
+    graph: options.Graph = None,
     per_relation: Annotated[
         int, typer.Option(min=1, metavar="N", help="How many triples to take of an entity per relation and direction.")
     ] = 200,
@@ -62,7 +62,7 @@ def subgraph(  # noqa: PLR0913, PLR0917 - one argument for each option
         list[str] | None,
         typer.Option("--field", metavar="NAME", help="A field of the JSON lines that holds ids. May be repeated."),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
     restart: Annotated[
         bool, typer.Option("--restart", help="Discard an unfinished extraction and start over.")
     ] = False,

@@ -16,8 +16,8 @@ from pydantic import BaseModel, Field
 from kg_adapters.errors import InvalidRequest, KGError
 from kg_boundary.regular_files import open_regular, parsed
 from kg_boundary.shown import in_quotes
+from kg_server.commands import options
 from kg_server.commands.invocation import COMPLETING, Invocation, invocation
-from kg_server.commands.options import GraphOption, JsonOption
 from kg_server.commands.output import show
 from kg_server.settings import APP, Settings
 
@@ -275,8 +275,8 @@ def tools(
     name: Annotated[
         str | None, typer.Argument(metavar="TOOL", help="The tool to describe in full.", autocompletion=complete_tool)
     ] = None,
-    graph: GraphOption = None,
-    as_json: JsonOption = False,
+    graph: options.Graph = None,
+    as_json: options.Json = False,
 ) -> None:
     """List the tools of a graph, or describe one tool with its arguments and examples."""
     import anyio
