@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from cli_runs import COMMAND, CommandLine
 from kg_adapters.errors import BackendUnavailable, InvalidRequest, UnknownEntity
+from kg_server import demo
 from kg_server.commands.output import FailuresForPeople
 
 
@@ -85,12 +85,6 @@ def test_a_wrong_setting_ends_with_2_and_one_sentence(cli: CommandLine) -> None:
     )
 
 
-def test_a_settings_file_that_is_missing_ends_with_2(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    run = CommandLine(tmp_path, capsys).run("--config", str(tmp_path / "none.toml"), "config", "cursor")
-    assert run.code == 2
-    assert "none.toml cannot be read: No such file or directory." in run.err
-
-
 def test_a_graph_that_does_not_exist_ends_with_2_and_says_what_is_expected(cli: CommandLine) -> None:
     run = cli.run("call", "Schema", "--graph", "nowhere.ttl")
     assert (run.code, run.out) == (2, "")
@@ -116,19 +110,19 @@ def test_every_kind_of_failure_has_its_exit_code_and_no_traceback(
     assert captured.err.startswith("kg-sextant: ")
 
 
-def test_a_failure_inside_a_task_group_reads_like_one_outside(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended(ExceptionGroup("tasks", [ExceptionGroup("more", [InvalidRequest("Wrong.")])])) == 2
-    assert capsys.readouterr().err == "kg-sextant: Wrong.\n"
-
-
-def test_an_exit_inside_a_task_group_stays_the_exit_that_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended(BaseExceptionGroup("tasks", [SystemExit(1)])) == 1
-    assert capsys.readouterr().err == ""
-
-
-def test_several_failures_at_once_are_a_bug(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended(ExceptionGroup("tasks", [InvalidRequest("One."), InvalidRequest("Two.")])) == 3
-    assert "ExceptionGroup" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (ExceptionGroup("tasks", [ExceptionGroup("more", [InvalidRequest("Wrong.")])]), 2, "kg-sextant: Wrong.\n"),
+        (BaseExceptionGroup("tasks", [SystemExit(1)]), 1, ""),
+        (ExceptionGroup("tasks", [InvalidRequest("One."), InvalidRequest("Two.")]), 3, "kg-sextant: a bug stopped"),
+    ],
+)
+def test_a_single_failure_inside_a_task_group_reads_like_one_outside(
+    error: BaseException, code: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ended(error) == code
+    assert capsys.readouterr().err.startswith(message)
 
 
 def test_a_traceback_appears_with_debug(capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,21 +142,16 @@ def in_ascii(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([*COMMAND, *words], env=environ, capture_output=True, text=True, check=False)
 
 
-def test_characters_that_the_output_cannot_show_are_escaped(tmp_path: Path) -> None:
-    graph = tmp_path / "tokyo.nt"
-    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
-    graph.write_text(f'<http://e/t> {label} "Tōkyō" .\n<http://e/t> <http://e/in> <http://e/j> .\n', encoding="utf-8")
-    done = in_ascii(tmp_path, "call", "Retrieve", "text=Tokyo", "limit=1", "--graph", str(graph))
-    assert done.returncode == 0
-    assert r"T\u014dky\u014d (e:t)" in done.stdout
-
-
-def test_a_block_that_the_output_cannot_show_is_refused_since_escapes_would_change_it(tmp_path: Path) -> None:
+def test_characters_that_the_output_cannot_show_are_escaped_except_in_a_block_that_this_would_change(
+    tmp_path: Path,
+) -> None:
     graph = tmp_path / "tōkyō.nt"
     graph.touch()
-    done = in_ascii(tmp_path, "config", "cursor", str(graph))
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "PYTHONUTF8=1" in done.stderr
+    written = in_ascii(tmp_path, "config", "cursor", str(graph))
+    assert (written.returncode, written.stdout) == (2, "")
+    assert "PYTHONUTF8=1" in written.stderr
+    missing = in_ascii(tmp_path, "replay", "tōkyō")
+    assert r"The trace t\u014dky\u014d cannot be read" in missing.stderr
 
 
 def test_a_reader_that_leaves_early_gets_no_complaint() -> None:
@@ -177,16 +166,9 @@ def test_a_reader_that_leaves_early_gets_no_complaint() -> None:
     assert (done.returncode, done.stderr) == (1, "Cursor: ~/.cursor/mcp.json, or .cursor/mcp.json in a project.\n")
 
 
-def run_demo(*options: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "kg_server.demo", *options], capture_output=True, text=True, check=False
-    )
-
-
-def test_the_demo_answers_its_question_with_evidence(tmp_path: Path) -> None:
-    done = run_demo("--cache-folder", str(tmp_path))
-    lines = done.stdout.splitlines()
-    assert (done.returncode, done.stderr) == (0, "")
+def test_the_demo_answers_its_question_with_evidence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert demo.main(["--cache-folder", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
     assert "Answer: Arthur Schopenhauer (Q38193)" in lines
     evidence = lines[lines.index("Evidence:") + 1 :]
     assert evidence[:2] == [
@@ -201,9 +183,7 @@ def test_the_demo_answers_its_question_with_evidence(tmp_path: Path) -> None:
     assert json.loads(block)["mcpServers"]["kg-sextant"]["args"][-2:] == ["serve", "sample"]
 
 
-def test_the_demo_fails_when_its_server_does_not_start(tmp_path: Path) -> None:
-    in_the_way = tmp_path / "file"
-    in_the_way.write_text("", encoding="utf-8")
-    done = run_demo("--cache-folder", str(in_the_way / "cache"))
-    assert done.returncode == 1
-    assert "The demo failed" in done.stdout
+def test_the_demo_fails_when_its_server_does_not_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    assert demo.main(["--cache-folder", str(tmp_path / "file" / "cache")]) == 1
+    assert "The demo failed" in capsys.readouterr().out

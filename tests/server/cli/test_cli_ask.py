@@ -11,16 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from ask_runs import ABOUT_TOKYO, EVIDENCE, EXPLORED, PAPER, QUESTION, asked
 from cli_runs import COMMAND, CommandLine
 from kg_agents.trace import RunLine, read_trace
-from oda_runs import ENOUGH, NEIGHBORS, selecting
+from oda_runs import ENOUGH
 from scripted_model import Asked, Failure, serving_model
 from story_graphs import GOETHE, TOKYO, write_story
 
-REPLIES = ("Tokyo", NEIGHBORS.format("Q1490"), selecting("Q1490,P36,Q179645"), ENOUGH, "Answer: Shinjuku")
-EVIDENCE = "Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)"
-QUESTION = "What is the capital of Tokyo?"
-PAPER = ("--set", "manner=paper")
 NO_ENTITY = (
     "No answer: what the question is about was not found.\n\n"
     "There is no entity to begin with. Name one that the question is about (--entity).\n"
@@ -52,7 +49,7 @@ def test_with_a_model_each_step_is_shown_and_then_the_answer_with_its_evidence(
     cli: CommandLine, tmp_path: Path
 ) -> None:
     graph, trace = str(write_story(tmp_path, TOKYO)), tmp_path / "run.jsonl"
-    with serving_model(*REPLIES) as service:
+    with serving_model("Tokyo", *EXPLORED) as service:
         options = ["--graph", graph, "--model", "m", "--base-url", service.url, *PAPER, "--trace", str(trace)]
         run = cli.run("ask", QUESTION, *options, OPENAI_API_KEY="sk-secret")
     assert (run.code, run.out.splitlines()) == (0, ["Shinjuku", "", "Evidence:", f"  {EVIDENCE}"])
@@ -66,58 +63,25 @@ def test_with_a_model_each_step_is_shown_and_then_the_answer_with_its_evidence(
     assert "sk-secret" not in run.out + run.err + trace.read_text(encoding="utf-8")
 
 
-def test_a_turn_may_answer_at_once_with_the_facts_that_yield_it(cli: CommandLine, tmp_path: Path) -> None:
-    graph, trace = str(write_story(tmp_path, TOKYO)), str(tmp_path / "run.jsonl")
+def test_a_replay_gives_the_same_answer_without_model_and_graph(cli: CommandLine, tmp_path: Path) -> None:
+    trace = tmp_path / "run.jsonl"
+    first, _ = asked(cli, EXPLORED, *ABOUT_TOKYO, *PAPER, "--trace", str(trace))
+    (tmp_path / "story.ttl").unlink()
+    again = cli.run("replay", str(trace))
+    assert (again.code, again.out) == (0, first.out)
+    lines = trace.read_text(encoding="utf-8").replace('"text": "Shinjuku"', '"text": "Osaka"')
+    trace.write_text(lines, encoding="utf-8")
+    other = cli.run("replay", str(trace))
+    assert (other.code, other.err.splitlines()[-1]) == (1, "The answer is not the one that was recorded.")
 
+
+def test_a_turn_may_answer_at_once_with_the_facts_that_yield_it(cli: CommandLine) -> None:
     def answering(asked: Asked) -> str:
         line = next(each for each in asked.prompt.splitlines() if each.endswith("Tokyo | capital | Shinjuku"))
         return f"Keep: none\nAction: Answer\nAnswer:\nShinjuku {line.partition(' ')[0]}"
 
-    with serving_model("Tokyo", answering) as service:
-        run = cli.run(
-            "ask",
-            QUESTION,
-            "--graph",
-            graph,
-            "--agent",
-            "oda",
-            "--model",
-            "m",
-            "--base-url",
-            service.url,
-            "--trace",
-            trace,
-        )
+    run, _ = asked(cli, ("Tokyo", answering), "--agent", "oda")
     assert (run.code, run.out.splitlines()) == (0, ["Shinjuku", "", "Evidence:", f"  {EVIDENCE}"])
-    assert cli.run("replay", trace).out == run.out
-
-
-def test_a_replay_gives_the_same_answer_without_model_and_graph(cli: CommandLine, tmp_path: Path) -> None:
-    graph, trace = str(write_story(tmp_path, TOKYO)), str(tmp_path / "run.jsonl")
-    with serving_model(*REPLIES[1:]) as service:
-        asked = cli.run(
-            *[
-                "ask",
-                QUESTION,
-                "--graph",
-                graph,
-                "--entity",
-                "Q1490",
-                "--model",
-                "m",
-                "--base-url",
-                service.url,
-                *PAPER,
-            ],
-            *["--trace", trace],
-        )
-    Path(graph).unlink()
-    again = cli.run("replay", trace)
-    assert (again.code, again.out) == (0, asked.out)
-    lines = Path(trace).read_text(encoding="utf-8").replace('"text": "Shinjuku"', '"text": "Osaka"')
-    Path(trace).write_text(lines, encoding="utf-8")
-    other = cli.run("replay", trace)
-    assert (other.code, other.err.splitlines()[-1]) == (1, "The answer is not the one that was recorded.")
 
 
 def test_a_file_that_is_no_trace_is_not_overwritten(cli: CommandLine, tmp_path: Path) -> None:
@@ -129,14 +93,10 @@ def test_a_file_that_is_no_trace_is_not_overwritten(cli: CommandLine, tmp_path: 
     assert [cli.run(*words, str(tmp_path / "run.jsonl")).code for _ in range(2)] == [4, 4]
 
 
-def test_runs_of_one_question_at_once_keep_a_record_each(tmp_path: Path) -> None:
-    graph = str(write_story(tmp_path, TOKYO))
-    folders = {"KG_SEXTANT_DATA_FOLDER": str(tmp_path), "KG_SEXTANT_CACHE_FOLDER": str(tmp_path)}
-    environ = {**os.environ, **folders, "KG_SEXTANT_EMBEDDING__EMBEDDER": "lexical"}
-    words = [*COMMAND, "ask", QUESTION, "--graph", graph, "--entity", "Q1490", "--json"]
-    runs = [subprocess.Popen(words, env=environ, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    traces = {json.loads(run.communicate(timeout=120)[0])["trace"] for run in runs}
-    assert len(traces) == len(runs)
+def test_each_run_of_a_question_keeps_a_record_of_its_own(cli: CommandLine, tmp_path: Path) -> None:
+    words = ("ask", QUESTION, "--graph", str(write_story(tmp_path, TOKYO)), *ABOUT_TOKYO, "--json")
+    traces = {json.loads(cli.run(*words, KG_SEXTANT_EMBEDDING__EMBEDDER="lexical").out)["trace"] for _ in range(3)}
+    assert len(traces) == 3
     for trace in traces:
         assert [type(line) for line in read_trace(Path(trace))].count(RunLine) == 1
 
@@ -177,30 +137,13 @@ def test_an_interrupt_from_the_keyboard_says_where_the_record_is(tmp_path: Path)
     "given",
     ["Q1490", "wd:Q1490", "http://www.wikidata.org/entity/Q1490", "<http://www.wikidata.org/entity/Q1490>", " tokyo "],
 )
-def test_an_entity_can_be_given_as_any_form_of_its_id_or_by_its_name(
-    cli: CommandLine, tmp_path: Path, given: str
-) -> None:
-    graph = str(write_story(tmp_path, TOKYO))
-    replies = (REPLIES[1], "Triples: none", REPLIES[1], ENOUGH, "Answer: no idea")
-    with serving_model(*replies) as service:
-        options = [
-            "--graph",
-            graph,
-            "--entity",
-            given,
-            "--entity",
-            "Q1490",
-            "--model",
-            "m",
-            "--base-url",
-            service.url,
-            *PAPER,
-        ]
-        run = cli.run("ask", QUESTION, *options)
+def test_an_entity_can_be_given_as_any_form_of_its_id_or_by_its_name(cli: CommandLine, given: str) -> None:
+    replies = (EXPLORED[0], "Triples: none", EXPLORED[0], ENOUGH, "Answer: no idea")
+    run, requests = asked(cli, replies, "--entity", given, *ABOUT_TOKYO, *PAPER)
     assert (run.code, run.out.splitlines()) == (0, ["no idea"])
     assert f"Entities: {given.strip()!r} is Tokyo (Q1490)" in run.err.splitlines()
-    assert "<data>\nTokyo (Q1490)\n</data>" in service.asked[0].prompt
-    assert "GetNeighbor[Q1490] was taken already" in service.asked[3].prompt
+    assert "<data>\nTokyo (Q1490)\n</data>" in requests[0].prompt
+    assert "GetNeighbor[Q1490] was taken already" in requests[3].prompt
 
 
 def test_an_entity_that_is_only_a_tail_is_found_by_its_iri(cli: CommandLine, tmp_path: Path) -> None:
@@ -241,62 +184,26 @@ def test_a_question_that_is_no_text_is_asked_as_far_as_it_is_one(cli: CommandLin
 def test_parameters_come_from_the_command_line_before_the_settings_and_are_in_the_record(
     cli: CommandLine, tmp_path: Path
 ) -> None:
-    graph, trace = str(write_story(tmp_path, TOKYO)), tmp_path / "run.jsonl"
-    with serving_model(ENOUGH, "Answer: x") as service:
-        options = ["--graph", graph, "--entity", "Q1490", "--model", "m", "--base-url", service.url, *PAPER]
-        words = ["--set", "hops=2", "--ablation", "no-observation", "--trace", str(trace)]
-        cli.run("ask", QUESTION, *options, *words, KG_SEXTANT_AGENT_PARAMETERS="hops=1,iterations=4")
+    trace = tmp_path / "run.jsonl"
+    words = (*ABOUT_TOKYO, *PAPER, "--set", "hops=2", "--ablation", "no-observation", "--trace", str(trace))
+    asked(cli, (ENOUGH, "Answer: x"), *words, KG_SEXTANT_AGENT_PARAMETERS="hops=1,iterations=4")
     begun = next(line for line in read_trace(trace) if isinstance(line, RunLine))
     chosen = {name: begun.parameters[name] for name in ("hops", "iterations", "ablation")}
     assert chosen == {"hops": 2, "iterations": 4, "ablation": "no-observation"}
     assert cli.run("replay", str(trace)).code == 0
 
 
-def test_another_model_reflects_where_one_is_named(cli: CommandLine, tmp_path: Path) -> None:
-    graph = str(write_story(tmp_path, TOKYO))
-    with serving_model("plan", "thought", "Finish[x]", "[no]", "Look.", "plan", "thought", "Finish[y]", "[yes]") as it:
-        options = [
-            "--graph",
-            graph,
-            "--entity",
-            "Q1490",
-            "--model",
-            "m",
-            "--base-url",
-            it.url,
-            *PAPER,
-            "--reflector",
-            "other",
-        ]
-        cli.run("ask", QUESTION, "--agent", "graph-counselor", *options)
-    assert [asked.model for asked in it.asked] == ["m"] * 4 + ["other"] + ["m"] * 4
-
-
-def test_as_in_the_paper_graph_counselor_retrieves_the_nearest_node(cli: CommandLine, tmp_path: Path) -> None:
-    graph = str(write_story(tmp_path, TOKYO))
+def test_as_in_the_paper_graph_counselor_retrieves_the_nearest_node(cli: CommandLine) -> None:
     replies = ["plan", "thought", "Retrieve[Tokyo City]", "plan", "thought", "Finish[Tokyo]"]
-    with serving_model(*replies) as service:
-        options = ["--graph", graph, "--entity", "Q1490", "--model", "m", "--base-url", service.url, "--json"]
-        ablation = ["--set", "ablation=no-reflection"]
-        run = cli.run("ask", QUESTION, "--agent", "graph-counselor", *options, *ablation)
+    words = ("--agent", "graph-counselor", *ABOUT_TOKYO, "--json", "--set", "ablation=no-reflection")
+    run, _ = asked(cli, replies, *words)
     assert json.loads(run.out)["steps"][0]["found"] == "Tokyo (Q1490)."
 
 
-def test_graph_counselor_answers_with_a_judge(cli: CommandLine, tmp_path: Path) -> None:
-    graph = str(write_story(tmp_path, TOKYO))
-    replies = [
-        "look it up",
-        "its capital",
-        "Neighbor[Q1490, capital]",
-        "it is there",
-        "done",
-        "Finish[Shinjuku]",
-        "[yes]",
-    ]
-    with serving_model(*replies) as service:
-        options = ["--graph", graph, "--entity", "Q1490", "--model", "m", "--base-url", service.url, *PAPER, "--json"]
-        run = cli.run("ask", QUESTION, "--agent", "graph-counselor", *options)
-        judged = service.asked[-1]
+def test_graph_counselor_answers_with_a_judge(cli: CommandLine) -> None:
+    steps = ("look it up", "its capital", "Neighbor[Q1490, capital]", "it is there", "done", "Finish[Shinjuku]")
+    words = ("--agent", "graph-counselor", *ABOUT_TOKYO, *PAPER, "--json")
+    run, requests = asked(cli, (*steps, "[yes]"), *words)
     report = json.loads(run.out)
     assert (run.code, report["status"], report["stop_reason"]) == (0, "answered", "answered")
     assert "Neighbor" not in run.err
@@ -308,7 +215,7 @@ def test_graph_counselor_answers_with_a_judge(cli: CommandLine, tmp_path: Path) 
             "computed": [],
         }
     ]
-    assert "You judge" in judged.prompt
+    assert "You judge" in requests[-1].prompt
     again = cli.run("replay", report["trace"], "--json")
     assert (again.code, json.loads(again.out)["answers"]) == (0, report["answers"])
 
@@ -327,6 +234,7 @@ def test_any_server_with_the_tools_will_do(cli: CommandLine, tmp_path: Path) -> 
         (["ask", " "], 2, "The question is blank."),
         (["ask", "Who?", "--entity", " "], 2, "An --entity is blank."),
         (["ask", "Who?", "--agent", "graph-counselor"], 2, "Graph Counselor needs a model."),
+        (["ask", "Who?", "--agent", "tools"], 2, "The agent tools needs a model."),
         (["ask", "Who?", "--set", "hop=2"], 2, "There is no parameter 'hop'. Did you mean hops?"),
         (["ask", "Who?", "--ablation", "no-planning"], 2, "The parameter ablation cannot be used"),
         (["ask", "Who?", "--graph", "nowhere.ttl"], 2, "There is no graph 'nowhere.ttl'."),
@@ -348,30 +256,17 @@ def test_an_entity_that_is_not_there_is_said_in_a_sentence_with_a_code_of_its_ow
     assert (run.code, run.out) == (6, f"No answer: what the question is about was not found.\n\n{near}\n")
 
 
-@pytest.mark.parametrize(
-    ("closed_book", "code", "out"),
-    [
-        ("never", 5, ["The graph does not hold the answer.", "", "mayors"]),
-        (
-            "apart",
-            5,
-            [
-                *("The graph does not hold the answer.", ""),
-                *("The model says by itself, and the graph does not:", "  Koike", "", "mayors"),
-            ],
-        ),
-        ("allowed", 0, ["Koike", "", "mayors"]),
-    ],
-)
-def test_what_the_graph_does_not_hold_is_said_and_what_the_model_knows_stands_apart(
-    cli: CommandLine, tmp_path: Path, closed_book: str, code: int, out: list[str]
-) -> None:
-    graph = str(write_story(tmp_path, TOKYO))
-    with serving_model("Keep: none\nAction: Answer\nNot in the graph: mayors\nOwn knowledge:\nKoike") as service:
-        options = ["--graph", graph, "--entity", "Q1490", "--agent", "oda", "--model", "m", "--base-url", service.url]
-        run = cli.run("ask", "Who is its mayor?", *options, "--closed-book", closed_book)
-    assert (run.code, run.out.splitlines()) == (code, out)
-    assert ("Own knowledge" in service.asked[0].prompt) == (closed_book != "never")
+def test_what_the_graph_does_not_hold_is_said_and_what_the_model_knows_stands_apart(cli: CommandLine) -> None:
+    reply = "Keep: none\nAction: Answer\nNot in the graph: mayors\nOwn knowledge:\nKoike"
+    run, _ = asked(cli, (reply,), *ABOUT_TOKYO, "--agent", "oda")
+    claimed = ["The model says by itself, and the graph does not:", "  Koike"]
+    assert (run.code, run.out.splitlines()) == (
+        5,
+        ["The graph does not hold the answer.", "", *claimed, "", "mayors"],
+    )
+    never, requests = asked(cli, (reply,), *ABOUT_TOKYO, "--agent", "oda", "--closed-book", "never")
+    assert never.out.splitlines() == ["The graph does not hold the answer.", "", "mayors"]
+    assert "Own knowledge" not in requests[0].prompt
 
 
 def test_where_nothing_is_found_it_says_so_and_ends_with_a_code_of_its_own(cli: CommandLine, tmp_path: Path) -> None:

@@ -5,11 +5,11 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 import pytest
 from rich.console import Console
 
+from ask_runs import ABOUT_TOKYO, CALLED, EVIDENCE, EXPLORED, PAPER, QUESTION, Script, asked
 from cli_runs import CommandLine, Run
 from kg_agents.evidence.answers import AgentAnswer, GivenAnswer, RunStep
 from kg_agents.evidence.values import EntityMatch, IdLabels
@@ -19,40 +19,23 @@ from kg_agents.trace import RunLine, read_trace
 from kg_boundary.shown import visible_line
 from kg_server.commands.run_view import DOING, LiveView, PlainView, RunView
 from kg_server.settings import variable
-from oda_runs import ENOUGH, NEIGHBORS, selecting
-from scripted_model import Failure, Scripted, calling, serving_model
+from scripted_model import Failure, calling, serving_model
 from story_graphs import TOKYO, write_story
 from terminals import Shown, run_in_terminal
 
-QUESTION = "What is the capital of Tokyo?"
-
 WAYS = ("command line", "file", "environment")
-
-PAPER = ("--set", "manner=paper")
 
 COUNSEL = ("plan", "thought", "Finish[x]", "[no]", "Look.", "plan", "thought", "Finish[y]", "[yes]")
 
-EXPLORED = (NEIGHBORS.format("Q1490"), selecting("Q1490,P36,Q179645"), ENOUGH, "Answer: Shinjuku")
-
-CALLED = (
-    calling(("GetNeighbor", '{"entity": "Tokyo"}')),
-    calling(("answer", '{"answers": [{"text": "Shinjuku", "results": [1]}]}')),
-)
-
 ABSENT = "Keep: none\nAction: Answer\nNot in the graph: mayors\nOwn knowledge:\nKoike"
 
-Script: TypeAlias = Sequence[Scripted]
 
-
-def asked(cli: CommandLine, script: Script, *words: str, file: str = "", **environ: str) -> tuple[Run, list[str]]:
+def asked_with(cli: CommandLine, script: Script, *words: str, file: str = "", **environ: str) -> tuple[Run, list[str]]:
     """Ask with a settings file of so many more lines; return how it ended, and the model of each request."""
     folders = f"cache_folder = '{cli.cache}'\ndata_folder = '{cli.folder / 'data'}'\n"
     (cli.folder / "config.toml").write_text(folders + file, encoding="utf-8")
-    graph = str(write_story(cli.folder, TOKYO))
-    with serving_model(*script) as service:
-        options = ["--graph", graph, "--entity", "Q1490", "--model", "m", "--base-url", service.url]
-        run = cli.run("ask", QUESTION, *options, *words, **environ)
-        return run, [each.model for each in service.asked]
+    run, requests = asked(cli, script, *ABOUT_TOKYO, *words, **environ)
+    return run, [each.model for each in requests]
 
 
 def told(way: str, name: str, value: str, option: Sequence[str] = ()) -> tuple[tuple[str, ...], str, dict[str, str]]:
@@ -81,14 +64,14 @@ def test_another_model_reflects_wherever_it_is_named(
     cli: CommandLine, way: str, agent: str, script: Script, models: list[str]
 ) -> None:
     words, file, environ = told(way, "llm.reflector", "other", ("--reflector", "other"))
-    run, used = asked(cli, script, "--agent", agent, *PAPER, *words, file=file, **environ)
+    run, used = asked_with(cli, script, "--agent", agent, *PAPER, *words, file=file, **environ)
     assert (used, begun(cli).reflector, "reflector" in run.err) == (models, "other", False)
 
 
 @pytest.mark.parametrize("way", WAYS[1:])
 def test_another_model_judges_and_reflects_wherever_it_is_named(cli: CommandLine, way: str) -> None:
     _, file, environ = told(way, "llm.judge", "other")
-    _, used = asked(cli, COUNSEL, "--agent", "graph-counselor", *PAPER, file=file, **environ)
+    _, used = asked_with(cli, COUNSEL, "--agent", "graph-counselor", *PAPER, file=file, **environ)
     assert used == ["m"] * 3 + ["other"] * 2 + ["m"] * 3 + ["other"]
 
 
@@ -102,7 +85,7 @@ def test_parameters_of_an_agent_count_wherever_they_are_written(
 ) -> None:
     written = f"{parameter}=3"
     words, file, environ = told(way, "agent_parameters", f"{written},tokens=7000", ("--set", written))
-    asked(cli, script, "--agent", agent, *words, file=file, **environ)
+    asked_with(cli, script, "--agent", agent, *words, file=file, **environ)
     parameters = begun(cli).parameters
     limits = parameters["limits"]
     assert isinstance(limits, dict)
@@ -121,7 +104,7 @@ def test_parameters_of_an_agent_count_wherever_they_are_written(
     ],
 )
 def test_a_model_that_is_to_reflect_where_nobody_does_is_refused(cli: CommandLine, words: list[str]) -> None:
-    run, used = asked(cli, (), *words, "--reflector", "other")
+    run, used = asked_with(cli, (), *words, "--reflector", "other")
     assert (run.code, run.out, used) == (2, "", [])
     assert "--reflector 'other': nobody reflects here. Graph Counselor does" in run.err
 
@@ -130,7 +113,7 @@ def test_a_model_that_is_to_reflect_where_nobody_does_is_refused(cli: CommandLin
 def test_a_setting_for_reflections_that_nobody_makes_is_said_to_have_no_effect(
     cli: CommandLine, agent: str, script: Script
 ) -> None:
-    run, used = asked(cli, script, "--agent", agent, "--json", file='llm.reflector = "other"\n')
+    run, used = asked_with(cli, script, "--agent", agent, "--json", file='llm.reflector = "other"\n')
     assert (set(used), begun(cli).reflector, run.code in {0, 5}) == ({"m"}, "", True)
     assert "The model of llm.reflector is not asked: nobody reflects here." in run.err
     assert json.loads(run.out)["tokens"] > 0
@@ -154,7 +137,7 @@ def test_a_setting_for_reflections_that_nobody_makes_is_said_to_have_no_effect(
 def test_what_a_model_knows_by_itself_is_shown_as_the_command_line_says(
     cli: CommandLine, agent: str, script: Script, closed_book: str
 ) -> None:
-    run, _ = asked(cli, script, "--agent", agent, "--closed-book", closed_book, "--json")
+    run, _ = asked_with(cli, script, "--agent", agent, "--closed-book", closed_book, "--json")
     report = json.loads(run.out)
     answers = [(each["text"], each["source"]) for each in report["answers"]]
     allowed = closed_book == "allowed"
@@ -164,91 +147,58 @@ def test_what_a_model_knows_by_itself_is_shown_as_the_command_line_says(
     assert Path(report["trace"]).is_file()
 
 
-EVIDENCE = "Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)"
-
-BY_TOOLS: tuple[Scripted, ...] = (
-    calling(("GetNeighbor", '{"entity": "Tokyo"}')),
-    calling(("answer", '{"answers": [{"text": "Shinjuku", "results": [1]}]}')),
-)
-
 OWN = "Keep: none\nAction: Answer\nNot in the graph: mayors\nOwn knowledge:\nShinjuku"
 
 NO_TOOLS = Failure(400, {"error": {"message": "registry.ollama.ai/library/gemma:2b does not support tools"}})
 
 
-@pytest.fixture
-def graph(tmp_path: Path) -> str:
-    return str(write_story(tmp_path, TOKYO))
-
-
-def test_a_model_that_calls_functions_calls_the_tools_itself(cli: CommandLine, graph: str, tmp_path: Path) -> None:
+def test_a_model_that_calls_functions_calls_the_tools_itself(cli: CommandLine, tmp_path: Path) -> None:
     trace = str(tmp_path / "run.jsonl")
-    with serving_model(*BY_TOOLS) as service:
-        run = cli.run("ask", QUESTION, "--graph", graph, "--model", "m", "--base-url", service.url, "--trace", trace)
+    run, _ = asked(cli, CALLED, "--trace", trace)
     assert (run.code, run.out.splitlines()) == (0, ["Shinjuku", "", "Evidence:", f"  {EVIDENCE}"])
     assert "1. GetNeighbor(entity=Tokyo)" in run.err
     assert "1 step, 220 tokens" in run.err
-    assert (cli.run("replay", trace).out, cli.run("replay", trace).code) == (run.out, 0)
+    again = cli.run("replay", trace)
+    assert (again.out, again.code) == (run.out, 0)
 
 
-def test_what_was_solved_is_shown_to_a_model_that_is_asked_something_like_it(
-    cli: CommandLine, graph: str, tmp_path: Path
-) -> None:
-    options = ["--graph", graph, "--model", "m", "--learn", "--base-url"]
-    asked = ["Which place is the capital of Tokyo in Japan?", QUESTION, "Which place is the capital of Tokyo in Japan?"]
+def test_what_was_solved_is_shown_to_a_model_that_is_asked_something_like_it(cli: CommandLine) -> None:
     shown: list[bool] = []
-    for question in asked:
-        with serving_model(*BY_TOOLS) as service:
-            run = cli.run("ask", question, *options, service.url)
+    for question in ("Which place is the capital of Tokyo in Japan?", QUESTION):
+        run, requests = asked(cli, CALLED, "--learn", question=question)
         assert (run.code, "Kept as an example for other questions." in run.err) == (0, True)
-        shown.append("1. call: GetNeighbor(entity=Tokyo)" in service.asked[0].messages[0].content)
-    assert shown == [False, True, True]
-    with serving_model(*BY_TOOLS) as service:
-        run = cli.run("ask", QUESTION, *[each for each in options if each != "--learn"], service.url)
-    assert ("Kept" in run.err, "GetNeighbor(entity=Tokyo)" in service.asked[0].messages[0].content) == (False, False)
+        shown.append("1. call: GetNeighbor(entity=Tokyo)" in requests[0].messages[0].content)
+    assert shown == [False, True]
+    run, requests = asked(cli, CALLED)
+    assert ("Kept" in run.err, "GetNeighbor(entity=Tokyo)" in requests[0].messages[0].content) == (False, False)
 
 
-def test_a_model_that_cannot_is_asked_by_oda_unless_the_other_was_chosen(cli: CommandLine, graph: str) -> None:
-    options = ["--graph", graph, "--entity", "Q1490", "--model", "m", "--json", "--set", "tokens=50000", "--base-url"]
-    with serving_model(NO_TOOLS, OWN) as service:
-        run = cli.run("ask", QUESTION, *options, service.url)
+def test_a_model_that_cannot_is_asked_by_oda_unless_the_other_was_chosen(cli: CommandLine) -> None:
+    words = (*ABOUT_TOKYO, "--json", "--set", "tokens=50000")
+    run, _ = asked(cli, (NO_TOOLS, OWN), *words)
     assert (run.code, json.loads(run.out)["model_answer"]) == (5, ["Shinjuku"])
-    begun = read_trace(Path(json.loads(run.out)["trace"]))[0]
-    assert isinstance(begun, RunLine)
-    assert (begun.agent, begun.parameters["limits"]) == (
-        "oda",
-        {"tokens": 50_000, "seconds": 300.0, "prompt_tokens": 12_000},
-    )
-    with serving_model(NO_TOOLS) as service:
-        chosen = cli.run("ask", QUESTION, "--agent", "tools", *options, service.url)
-    said = json.loads(chosen.out)
-    assert (chosen.code, said["status"], said["stop_reason"], len(service.asked)) == (1, "stopped", "functions", 1)
-    assert "cannot call functions" in said["explanation"]
-    assert "Choose another model, or an agent that needs none" in said["explanation"]
+    line = read_trace(Path(json.loads(run.out)["trace"]))[0]
+    assert isinstance(line, RunLine)
+    limits = {"tokens": 50_000, "seconds": 300.0, "prompt_tokens": 12_000}
+    assert (line.agent, line.parameters["limits"]) == ("oda", limits)
+    chosen, requests = asked(cli, (NO_TOOLS,), "--agent", "tools", *words)
+    report = json.loads(chosen.out)
+    assert (chosen.code, report["status"], report["stop_reason"], len(requests)) == (1, "stopped", "functions", 1)
+    assert "cannot call functions" in report["explanation"]
+    assert "Choose another model, or an agent that needs none" in report["explanation"]
 
 
-def test_a_model_that_makes_no_call_is_asked_by_oda(cli: CommandLine, graph: str) -> None:
-    options = ["--graph", graph, "--entity", "Q1490", "--model", "m", "--base-url"]
-    with serving_model("It is Shinjuku.", "Answer: Shinjuku", OWN) as service:
-        run = cli.run("ask", QUESTION, *options, service.url)
-    assert (run.code, len(service.asked)) == (5, 3)
+def test_a_model_that_makes_no_call_is_asked_by_oda(cli: CommandLine) -> None:
+    run, requests = asked(cli, ("It is Shinjuku.", "Answer: Shinjuku", OWN), *ABOUT_TOKYO)
+    assert (run.code, len(requests)) == (5, 3)
     assert "calls none of the functions" in run.err
     assert "llm.tools = false skips the attempt" in run.err
 
 
-def test_a_setting_says_that_a_model_calls_no_functions(cli: CommandLine, graph: str) -> None:
-    options = ["--graph", graph, "--entity", "Q1490", "--model", "m", "--base-url"]
-    with serving_model(OWN) as service:
-        cli.run("ask", QUESTION, *options, service.url, KG_SEXTANT_LLM__TOOLS="false")
-    assert [each.tools for each in service.asked] == [None]
+def test_a_setting_says_that_a_model_calls_no_functions(cli: CommandLine) -> None:
+    _, requests = asked(cli, (OWN,), *ABOUT_TOKYO, KG_SEXTANT_LLM__TOOLS="false")
+    assert [each.tools for each in requests] == [None]
 
-
-def test_the_agent_tools_needs_a_model(cli: CommandLine, graph: str) -> None:
-    run = cli.run("ask", QUESTION, "--graph", graph, "--agent", "tools")
-    assert (run.code, "The agent tools needs a model." in run.err) == (2, True)
-
-
-REPLIES = (NEIGHBORS.format("Q1490"), selecting("Q1490,P36,Q179645"), ENOUGH, "Answer: Shinjuku")
 
 HIDE_CURSOR, SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
 
@@ -258,12 +208,11 @@ ATTACK = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202eevil\r"
 ESCAPED = r"\u001b]0;owned\u0007\u001b[2J\u009b31m\u202eevil"
 
 
-def asked_at_terminal(folder: Path, *replies: str, term: str = "xterm") -> Shown:
+def asked_at_terminal(folder: Path, *replies: str) -> Shown:
     graph = str(write_story(folder, TOKYO))
     with serving_model(*replies) as service:
-        options = ["--graph", graph, "--entity", "Q1490", "--model", "m", "--base-url", service.url]
-        options += ["--set", "manner=paper"]
-        return run_in_terminal(folder, "ask", QUESTION, *options, term=term)
+        options = ["--graph", graph, *ABOUT_TOKYO, "--model", "m", "--base-url", service.url, *PAPER]
+        return run_in_terminal(folder, "ask", QUESTION, *options)
 
 
 def plain(sent: str) -> list[str]:
@@ -272,7 +221,7 @@ def plain(sent: str) -> list[str]:
 
 
 def test_a_terminal_shows_what_the_run_waits_for_and_keeps_steps_and_answer(tmp_path: Path) -> None:
-    shown = asked_at_terminal(tmp_path, *REPLIES)
+    shown = asked_at_terminal(tmp_path, *EXPLORED)
     assert shown.code == 0
     drawn = [line for line in plain(shown.sent) if " … (" in line]
     for doing in ("Looking ahead", "Choosing an action", "Looking around an entity", "Remembering", "Answering"):
@@ -285,28 +234,21 @@ def test_a_terminal_shows_what_the_run_waits_for_and_keeps_steps_and_answer(tmp_
     assert re.fullmatch(r"2 steps, 440 tokens, \d+\.\d s; trace: .*\.jsonl", [line for line in after if line][3])
 
 
-def test_a_terminal_that_can_do_nothing_gets_plain_lines(tmp_path: Path) -> None:
-    shown = asked_at_terminal(tmp_path, *REPLIES, term="dumb")
-    assert (shown.code, HIDE_CURSOR in shown.sent, "Looking ahead" in shown.sent) == (0, False, False)
-    assert "1. GetNeighbor[Q1490]  3 triples" in plain(shown.sent)
-
-
-def test_the_drawing_is_gone_when_a_run_fails(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("term", "draws"), [("xterm", True), ("dumb", False)])
+def test_what_was_drawn_is_gone_when_a_run_fails(tmp_path: Path, term: str, draws: bool) -> None:
     graph = str(write_story(tmp_path, TOKYO))
-    shown = run_in_terminal(tmp_path, "ask", QUESTION, "--graph", graph, "--entity", "Q404")
-    assert shown.code == 6
-    assert shown.sent.rindex(SHOW_CURSOR) > shown.sent.rindex(HIDE_CURSOR)
+    shown = run_in_terminal(tmp_path, "ask", QUESTION, "--graph", graph, "--entity", "Q404", term=term)
+    assert (shown.code, HIDE_CURSOR in shown.sent) == (6, draws)
+    assert shown.sent.rfind(SHOW_CURSOR) >= shown.sent.rfind(HIDE_CURSOR)
     assert "Nothing in the graph is named 'Q404'." in shown.sent
 
 
-def test_no_text_of_a_model_or_a_graph_gives_orders_to_the_terminal(tmp_path: Path) -> None:
+def test_no_text_of_a_model_or_a_graph_gives_orders_to_the_terminal(cli: CommandLine) -> None:
     hostile = f"Thought: {ATTACK}\nAction: GetNeighbor\nEntity_id: Q1490"
-    shown = asked_at_terminal(tmp_path, hostile, *REPLIES[1:3], f"Answer: {ATTACK}")
-    assert shown.code == 0
-    kept = re.sub(r"\x1b\[[\d;]*[mAKhl]|\x1b\[\?25[hl]", "", shown.sent)
-    assert [mark for mark in ("\x1b", "\x07", "\x9b", "\u202e") if mark in kept] == []
-    assert "\x1b[2J" not in shown.sent
-    assert ESCAPED in [line.strip() for line in plain(shown.sent)]
+    run, _ = asked(cli, (hostile, *EXPLORED[1:3], f"Answer: {ATTACK}"), *ABOUT_TOKYO, *PAPER)
+    assert run.code == 0
+    assert all(mark == "\n" or mark.isprintable() for mark in run.out + run.err)
+    assert ESCAPED in [line.strip() for line in run.out.splitlines()]
 
 
 ANSWER = AgentAnswer(

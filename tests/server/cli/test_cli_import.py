@@ -38,18 +38,10 @@ def test_an_import_says_what_it_built_and_how_to_serve_it(cli: CommandLine, tmp_
         f"Serve it: kg-sextant serve '{store}'",
     )
     assert held.startswith("Graph 'japan': 2 entities, 2 triples, 0 classes, 2 relations, 1 feature; all here.")
+    stages = ["Reading", "Building the adjacency index", "Building the text search", "Saving"]
+    assert [line.partition(",")[0].rstrip(" …") for line in run.err.splitlines()] == stages
     command = shlex.split(tried.removeprefix("Try: kg-sextant "))
     assert cli.run(*command).code == 0
-
-
-def test_progress_goes_to_standard_error_as_lines_where_there_is_no_terminal(cli: CommandLine, tmp_path: Path) -> None:
-    run = cli.run("import", str(write_graph(tmp_path)), "--to", str(tmp_path / "store"))
-    assert [line.partition(",")[0].rstrip(" …") for line in run.err.splitlines()] == [
-        "Reading",
-        "Building the adjacency index",
-        "Building the text search",
-        "Saving",
-    ]
 
 
 def test_an_imported_store_answers_under_its_own_name(cli: CommandLine, tmp_path: Path) -> None:
@@ -70,23 +62,16 @@ def test_an_import_may_leave_what_sparql_needs_to_the_first_query(cli: CommandLi
     assert "7" in run.out
 
 
-def test_a_syntax_error_ends_with_1_and_its_place(cli: CommandLine, tmp_path: Path) -> None:
-    broken = tmp_path / "broken.nt"
+def test_an_error_ends_with_its_place_and_errors_that_are_skipped_are_counted(cli: CommandLine, tmp_path: Path) -> None:
+    broken, store = tmp_path / "broken.nt", tmp_path / "store"
     broken.write_text("<http://a> <http://b> <http://c> .\n<http://a> <http://b> .\n", encoding="utf-8")
-    run = cli.run("import", str(broken), "--to", str(tmp_path / "store"))
-    assert (run.code, run.out, (tmp_path / "store").exists()) == (1, "", False)
-    assert "broken.nt" in run.err
-
-
-def test_errors_that_are_skipped_are_counted(cli: CommandLine, tmp_path: Path) -> None:
-    broken = tmp_path / "broken.nt"
-    broken.write_text("<http://a> <http://b> <http://c> .\n<http://a> <http://b> .\n", encoding="utf-8")
-    words = ("import", str(broken), "--to", str(tmp_path / "store"), "--skip-errors")
-    report = json.loads(cli.run(*words, "--json").out)
-    assert (report["counts"]["triples"], report["skipped"], len(report["problems"])) == (1, 1, 1)
+    words = ("import", str(broken), "--to", str(store))
     run = cli.run(*words)
-    assert run.code == 0
-    assert "Skipped: 1 unreadable statement. The first reasons:" in run.out
+    assert (run.code, run.out, store.exists(), "broken.nt, line 2" in run.err) == (1, "", False, True)
+    report = json.loads(cli.run(*words, "--skip-errors", "--json").out)
+    assert (report["counts"]["triples"], report["skipped"], len(report["problems"])) == (1, 1, 1)
+    run = cli.run(*words, "--skip-errors")
+    assert (run.code, "Skipped: 1 unreadable statement. The first reasons:" in run.out) == (0, True)
 
 
 def test_only_the_named_graphs_that_were_asked_for_are_imported(cli: CommandLine, tmp_path: Path) -> None:
@@ -113,17 +98,11 @@ def test_on_a_terminal_a_bar_moves_and_disappears() -> None:
     assert "Building the adjacency index, 2,000 statements" in screen.getvalue()
 
 
-def test_a_bar_without_anything_to_report_draws_nothing() -> None:
-    screen = StringIO()
-    with shown_progress(Console(file=screen, force_terminal=True, width=80)):
-        pass
-    assert screen.getvalue() == ""
-
-
 def test_nothing_is_shown_when_there_is_nothing_to_report(cli: CommandLine) -> None:
-    with shown_progress():
+    screen = StringIO()
+    with shown_progress(Console(file=screen, force_terminal=True, width=80)), shown_progress():
         pass
-    assert cli.capture.readouterr() == ("", "")
+    assert (screen.getvalue(), *cli.capture.readouterr()) == ("", "", "")
 
 
 def test_links_that_lead_outside_of_a_folder_are_counted_and_followed_when_asked_for(

@@ -72,24 +72,6 @@ def test_what_is_left_out_of_standard_input_is_told_with_its_line(cli: CommandLi
     assert (run.code, "\n  standard input, line 2, " in run.out) == (0, True)
 
 
-QUERY = "SELECT ?capital { ?capital <http://www.wikidata.org/prop/direct/P17> ?of }"
-
-
-def test_a_query_comes_from_a_file_or_standard_input(cli: CommandLine, tmp_path: Path) -> None:
-    words = ["call", "Sparql", "--graph", str(write_graph(tmp_path))]
-    (tmp_path / "query.rq").write_text(f"{QUERY}\n", encoding="utf-8")
-    cli.run(*words, "query=ASK { }")
-    written = cli.run(*words, f"query={QUERY}")
-    assert (written.code, "Tokyo (Q1490)" in written.out) == (0, True)
-    assert cli.run(*words, f"@{tmp_path / 'query.rq'}") == written
-    assert cli.run_given(f"{QUERY}\n", *words, "-") == written
-    missing = cli.run(*words, f"@{tmp_path / 'no.rq'}")
-    assert (missing.code, missing.err) == (
-        2,
-        f"kg-sextant: '@{tmp_path}/no.rq' cannot be read: No such file or directory.\n",
-    )
-
-
 def test_what_is_too_long_for_any_tool_is_not_read_to_its_end(cli: CommandLine, tmp_path: Path) -> None:
     graph = ["--graph", str(write_graph(tmp_path))]
     (tmp_path / "long.rq").write_bytes(b" " * 10_000_001)
