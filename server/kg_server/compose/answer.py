@@ -1,7 +1,7 @@
 """Compose: an expression, worked out, in the form of an answer."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, zip_longest
 from math import ceil
@@ -216,7 +216,7 @@ async def composition(
     heads = [Line(note) for part in parts for note in (*part.notes, extent(part))]
     terms = await off_loop(lambda: dict.fromkeys(terms_of_lines([*lines, *heads])), len(lines))
     described = await _described(graph, lines, await names_of(graph, terms), max_tokens)
-    report = _Report(parts, expression, lines, described, evidence, max_tokens, explain=explain)
+    report = _Report(parts, expression, lines, described, evidence, max_tokens, explain)
     return await off_loop(report.answer, len(lines))
 
 
@@ -255,6 +255,7 @@ def _in_turns(several: Iterable[Iterator[Told]]) -> Iterator[Told]:
         yield from (line for line in turn if line is not None)
 
 
+@dataclass(frozen=True, slots=True)
 class _Report:
     """One expression on its way to an answer.
 
@@ -268,42 +269,31 @@ class _Report:
         explain: Whether the SPARQL is.
     """
 
-    def __init__(
-        self,
-        parts: Sequence[Worked],
-        expression: str,
-        lines: Sequence[Told],
-        names: Names,
-        evidence: Evidence,
-        max_tokens: int,
-        *,
-        explain: bool,
-    ) -> None:
-        self._parts = parts
-        self._expression = expression
-        self._lines = lines
-        self._names = names
-        self._evidence: Evidence = evidence
-        self._max_tokens = max_tokens
-        self._explain = explain
+    parts: Sequence[Worked]
+    expression: str
+    lines: Sequence[Told]
+    names: Names
+    evidence: Evidence
+    max_tokens: int
+    explain: bool
 
     def answer(self) -> Answer:
         """Return the answer that fits into the budget in either form."""
-        return fitted_rows(AnswerRows(self._foremost(), self._names), self._of, self._max_tokens)
+        return fitted_rows(AnswerRows(self._foremost(), self.names), self._of, self.max_tokens)
 
     def _foremost(self) -> Sequence[Told]:
         """Return the lines without the evidence that would take more than their share."""
         left: list[Told] = []
-        proof = 1.0 if self._evidence == "all" else EVIDENCE_SHARE
+        proof = 1.0 if self.evidence == "all" else EVIDENCE_SHARE
         shares: dict[Section, float] = {"part": 1.0, "sparql": SPARQL_SHARE, "result": 1.0, "evidence": proof}
         for section, share in shares.items():
-            lines = [line for line in self._lines if line.section == section]
-            left += lines[: fitting([line.shown(self._names) for line in lines], int(self._max_tokens * share))]
+            lines = [line for line in self.lines if line.section == section]
+            left += lines[: fitting([line.shown(self.names) for line in lines], int(self.max_tokens * share))]
         return left
 
     def _of(self, rows: AnswerRows[Told]) -> Answer:
         kept = rows.lines
-        read = {text: self._names.entity_id(node) for part in self._parts for text, node in part.read.items()}
+        read = {text: self.names.entity_id(node) for part in self.parts for text, node in part.read.items()}
         result = ComposeResult(
             status=self._status(kept),
             knowledge=self._knowledge(),
@@ -312,22 +302,22 @@ class _Report:
             parts=self._rows(kept, "part") or [self._only_part()],
             results=self._rows(kept, "result"),
             evidence=self._rows(kept, "evidence"),
-            sparql=self._rows(kept, "sparql") if self._explain else None,
+            sparql=self._rows(kept, "sparql") if self.explain else None,
             **rows.fields(),
         )
         told = [line for line in self._ordered(kept) if line.text and not self._in_summary(line)]
-        return Answer(result, AnswerRows(told, self._names).texts())
+        return Answer(result, AnswerRows(told, self.names).texts())
 
     def _in_summary(self, line: Told) -> bool:
         """Say whether a line says no more than the first: the number that a part is, or the only result of all."""
         if line.section != "result":
             return False
-        part = self._parts[line.part - 1]
+        part = self.parts[line.part - 1]
         return line.text == (part.size,) or self._is_only(part)
 
     def _is_only(self, part: Worked) -> bool:
         # A line that states a fact stays one, without a full stop behind it.
-        alone = len(self._parts) == 1 and part.total == len(part.results) == 1 and part.whole
+        alone = len(self.parts) == 1 and part.total == len(part.results) == 1 and part.whole
         return alone and not any(isinstance(piece, Over) for piece in part.results[0].text)
 
     def _ordered(self, kept: Sequence[Told]) -> Iterator[Told]:
@@ -336,23 +326,23 @@ class _Report:
         yield from sorted(kept, key=lambda line: (line.part, order.index(line.section)))
 
     def _rows(self, kept: Sequence[Told], section: Section) -> list[list[str]]:
-        return AnswerRows([line for line in self._ordered(kept) if line.section == section], self._names).cells()
+        return AnswerRows([line for line in self._ordered(kept) if line.section == section], self.names).cells()
 
     def _only_part(self) -> list[str]:
-        return AnswerRows([part_line(1, self._parts[0], self._expression)], self._names).cells()[0]
+        return AnswerRows([part_line(1, self.parts[0], self.expression)], self.names).cells()[0]
 
     def _status(self, kept: Sequence[Told]) -> Status:
-        if any(isinstance(part.failure, BackendTimeout) for part in self._parts):
+        if any(isinstance(part.failure, BackendTimeout) for part in self.parts):
             return "timeout"
-        if any(part.failure is not None or not part.whole for part in self._parts):
+        if any(part.failure is not None or not part.whole for part in self.parts):
             return "truncated"
-        if not any(part.total for part in self._parts):
+        if not any(part.total for part in self.parts):
             return "empty"
         return "truncated" if self._left_out(kept, "result") or self._left_out(kept, "part") else "ok"
 
     def _knowledge(self) -> Knowledge:
         """Return what the answer rests on: of several parts the best known."""
-        known: list[Knowledge] = [_known(part) for part in self._parts if not part.failure]
+        known: list[Knowledge] = [_known(part) for part in self.parts if not part.failure]
         return min(known, key=_KNOWN.index) if known else "unknown"
 
     def _summary(self, kept: Sequence[Told]) -> str:
@@ -361,29 +351,29 @@ class _Report:
     def _notes(self) -> Iterator[str]:
         """Yield the remarks, each with the parts that it is about where there are several."""
         parts_of: dict[Note, list[str]] = {}
-        for number, part in enumerate(self._parts, start=1):
+        for number, part in enumerate(self.parts, start=1):
             for note in dict.fromkeys(part.notes):
                 parts_of.setdefault(note, []).append(str(number))
         for note, numbers in parts_of.items():
-            told = Told(note, section="part", marks=",").shown(self._names)
-            whose = f"Part{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}: " if len(self._parts) > 1 else ""
+            told = Told(note, section="part", marks=",").shown(self.names)
+            whose = f"Part{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}: " if len(self.parts) > 1 else ""
             yield f"{whose}{told}"
 
     def _extent(self) -> str:
-        if len(self._parts) == 1:
-            (part,) = self._parts
+        if len(self.parts) == 1:
+            (part,) = self.parts
             told = part.results[0] if self._is_only(part) else Told(extent(part), section="part")
-            return f"{told.shown(self._names)}."
-        failed = sum(part.failure is not None for part in self._parts)
+            return f"{told.shown(self.names)}."
+        failed = sum(part.failure is not None for part in self.parts)
         if not failed:
-            return f"{len(self._parts)} parts, worked out side by side."
-        return f"{len(self._parts)} parts: {len(self._parts) - failed} worked out, {failed} failed."
+            return f"{len(self.parts)} parts, worked out side by side."
+        return f"{len(self.parts)} parts: {len(self.parts) - failed} worked out, {failed} failed."
 
     def _remarks(self, kept: Sequence[Told]) -> Iterator[str]:
-        if not all(part.whole for part in self._parts):
+        if not all(part.whole for part in self.parts):
             yield "Not everything was fetched: what is cut or failed is marked."
-        if self._explain and (hidden := len(self._parts) - len(self._rows(kept, "sparql"))):
-            which = "The SPARQL" if len(self._parts) == 1 else f"The SPARQL of {hidden} of the parts"
+        if self.explain and (hidden := len(self.parts) - len(self._rows(kept, "sparql"))):
+            which = "The SPARQL" if len(self.parts) == 1 else f"The SPARQL of {hidden} of the parts"
             yield f"{which} is not shown: it is too long, or there is no single query for it."
         if hidden := self._left_out(kept, "part"):
             yield f"{hidden} parts are left out: ask for fewer at once."
@@ -391,22 +381,22 @@ class _Report:
             yield f"{hidden:,} results are left out: {self._going_on(kept, hidden)}, Intersect[…] narrows them."
         shown = {line.part for line in kept if line.section == "evidence" and line.text}
         proven = sum(line.section == "evidence" and line.part in shown for line in kept)
-        every = sum(self._parts[part - 1].total for part in shown)
-        if cut := evidence_cut(proven, every, "" if self._evidence == "all" else "evidence=all shows more"):
+        every = sum(self.parts[part - 1].total for part in shown)
+        if cut := evidence_cut(proven, every, "" if self.evidence == "all" else "evidence=all shows more"):
             yield cut
 
     def _going_on(self, kept: Sequence[Told], hidden: int) -> str:
         """Return the budget that shows the results that are left out too, with some to spare, where one can."""
         told = sum(line.section == "result" for line in kept)
-        needed = self._max_tokens * (1 + hidden / max(1, told)) * _SPARE
+        needed = self.max_tokens * (1 + hidden / max(1, told)) * _SPARE
         rounded = ceil(needed / _STEP) * _STEP
         return f"max_tokens={rounded} shows them" if rounded <= MOST_TOKENS else "a larger max_tokens shows more"
 
     def _left_out(self, kept: Sequence[Told], section: Section) -> int:
         if section == "result":
-            every = sum(part.total for part in self._parts)
+            every = sum(part.total for part in self.parts)
         else:
-            every = sum(line.section == section for line in self._lines)
+            every = sum(line.section == section for line in self.lines)
         return every - sum(line.section == section for line in kept)
 
 

@@ -40,7 +40,7 @@ from kg_adapters.terms import Literal, Node, Term
 from kg_server.answers.coverage import inverses_in_use, one_way
 from kg_server.answers.results import Over, kind_of_value
 from kg_server.compose.filters import AGGREGATES, BEYOND
-from kg_server.compose.lines import RemarkRequest, Told, Worked, chain, noun, told, told_count
+from kg_server.compose.lines import RemarkRequest, Told, Worked, chain, noun, told
 from kg_server.compose.naming import ALL_WAYS, count_of
 from kg_server.compose.reading import Reader
 from kg_server.compose.remarks import remarks_on
@@ -218,12 +218,11 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
     asked = await question_of(reader, call)
     if isinstance(asked.question, SharedBy):
         asked = replace(asked, question=replace(asked.question, inverses=await inverses_in_use(graph)))
-    counting = call.function == "Count" and not isinstance(asked.question, Aggregated) and asked.kind != "numbers"
-    if counting:
-        asked = replace(asked, question=_of_members(asked.question))
+    if call.function == "Count" and asked.kind != "numbers":
+        asked = replace(asked, question=_of_members(asked.question), kind="numbers", counting=True)
     request = SetRequest(
         asked.question,
-        limit=0 if counting else wanted.results,
+        limit=0 if asked.counting else wanted.results,
         cell_limit=MOST_VALUES if asked.kind == "values" else MOST_IN_CELL,
         witnesses=wanted.witnesses if _has_steps(call) else 0,
         timeout_s=wanted.timeout_s,
@@ -231,21 +230,19 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
     computed = await compute_sets(graph, request)
     if isinstance(computed.value, float) and not isfinite(computed.value):
         raise reader.misread(call.span, BEYOND)
-    if counting:
-        worked = told_count(number, call, asked, computed, reader.heard)
-    else:
-        size = len(computed.members) + len(computed.groups) + len(computed.rows) + len(computed.shared)
-        worked = await off_loop(partial(told, number, call, asked, computed, reader.heard, graph.prefixes), size)
-    query = as_sparql(asked.question, graph.vocabulary, graph.prefixes, only_count=counting) if wanted.query else None
+    size = len(computed.members) + len(computed.groups) + len(computed.rows) + len(computed.shared)
+    worked = await off_loop(partial(told, number, call, asked, computed, reader.heard, graph.prefixes), size)
+    query = (
+        as_sparql(asked.question, graph.vocabulary, graph.prefixes, only_count=asked.counting) if wanted.query else None
+    )
     typing = frozenset(graph.vocabulary.unwalked)
     worked = replace(worked, given=frozenset(reader.heard.given), typing=typing, query=query)
     yield worked
-    if not counting:
-        worked = await with_compared(graph, number, asked, worked, request)
+    worked = await with_compared(graph, number, asked, worked, request)
     if wanted.witnesses and worked.evidence:
         with_what = (line for witness in reader.heard.compared for line in chain(number, witness))
         worked = replace(worked, evidence=(*worked.evidence, *with_what))
-    notes, knowledge = await remarks_on(graph, asked, computed, request, counting=counting)
+    notes, knowledge = await remarks_on(graph, asked, computed, request)
     yield replace(worked, notes=(*worked.notes, *notes), knowledge=knowledge or worked.knowledge)
 
 

@@ -86,6 +86,7 @@ class RemarkRequest:
         of: The set that it starts from.
         way: What it walks, reads or measures, where there is one thing.
         ways: The columns of a table.
+        counting: Whether only how many members there are is wanted.
     """
 
     question: SetQuestion
@@ -93,6 +94,7 @@ class RemarkRequest:
     of: SetExpression
     way: Way | None = None
     ways: tuple[Way, ...] = ()
+    counting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +141,14 @@ def part_line(number: int, part: Worked, source: str) -> Told:
     expression = spelled(part.call.span.start, part.call.span.end, source)
     text = f"part {number} | {expression} | "
     if part.failure is not None:
-        reason, at = reason_of(part.failure), part.call.span
-        pointer = ""
+        at, problem, pointer = part.call.span, str(part.failure), ""
         if isinstance(part.failure, MisreadExpression):
-            pointer = part.failure.within(at.start, at.end, source).removeprefix(part.failure.problem)
-        return Told(
-            (f"{text}error: {reason}{pointer}",), (str(number), expression, "error", reason), (), "part", number
-        )
+            problem = part.failure.problem
+            pointer = part.failure.within(at.start, at.end, source).removeprefix(problem)
+        # Its names are shown already; it fills one column.
+        reason = clipped(visible_line(problem).replace(" | ", ", "), _MAX_REASON)
+        row = (str(number), expression, "error", reason)
+        return Told((f"{text}error: {reason}{pointer}",), row, (), "part", number)
     return Told((text, *extent(part)), (str(number), expression, part.kind, part.size), (), "part", number)
 
 
@@ -181,12 +184,6 @@ def query_line(number: int, query: str) -> Told:
     return Told((f"SPARQL | {visible_line(query)}",), (str(number), query), (), "sparql", number)
 
 
-def reason_of(failure: KGError | None) -> str:
-    """Return why a part failed, on one line."""
-    problem = failure.problem if isinstance(failure, MisreadExpression) else str(failure)
-    return _told_reason(problem)
-
-
 def spelled(start: int, end: int, source: str) -> str:
     """Return a stretch of the expression as it was written, on one line, the middle left out where it is long."""
     written = source[start:end]
@@ -197,40 +194,26 @@ def spelled(start: int, end: int, source: str) -> str:
     return f"{shown(text[:half])}…{shown(text[-half:])}"
 
 
-def _told_reason(reason: str) -> str:
-    """Return a message, whose names are shown already, in one column."""
-    return clipped(visible_line(reason).replace(" | ", ", "), _MAX_REASON)
-
-
 def told(number: int, call: Call, asked: RemarkRequest, computed: Computed, heard: Heard, prefixes: Prefixes) -> Worked:
     """Return what is told of a call from the answer of the graph."""
     written = _Lines(number, asked, prefixes)
     lines = tuple(written.of(computed))
-    total = max(computed.count.value, len(lines)) if not isinstance(asked.question, Aggregated) else len(lines)
-    cells = [cell.count for row in computed.rows for cell in row.cells]
+    single = asked.counting or isinstance(asked.question, Aggregated)
+    counts = [computed.count] if asked.counting else [cell.count for row in computed.rows for cell in row.cells]
+    nothing = asked.kind == "numbers" and counts and not any(each.value for each in counts)
     return Worked(
         call,
         asked.kind,
         _size(asked, computed),
         written.by if len(computed.rows) > 1 else None,
         lines,
-        total,
+        len(lines) if single else max(computed.count.value, len(lines)),
         tuple(line for witness in computed.witnesses for line in chain(number, witness)),
         (*heard.notes, *_remarks(asked, computed)),
-        computed.count.exact and all(each.exact for each in cells),
-        "unknown" if asked.kind == "numbers" and cells and not any(each.value for each in cells) else None,
+        computed.count.exact and all(each.exact for each in counts),
+        # That there are none is not stated by any fact.
+        "unknown" if nothing else None,
         heard.nodes,
-    )
-
-
-def told_count(number: int, call: Call, asked: RemarkRequest, computed: Computed, heard: Heard) -> Worked:
-    """Return what is told of a number of things; that there are none is not stated by any fact."""
-    line = Told((computed.count,), (str(number), "", "", computed.count, exactness(computed.count)), part=number)
-    evidence = tuple(each for witness in computed.witnesses for each in chain(number, witness))
-    notes = (*heard.notes, *_remarks(asked, computed))
-    knowledge: Knowledge | None = None if computed.count.value else "unknown"
-    return Worked(
-        call, "numbers", computed.count, None, (line,), 1, evidence, notes, computed.count.exact, knowledge, heard.nodes
     )
 
 
@@ -249,16 +232,17 @@ class _Lines:
     def of(self, computed: Computed) -> Iterator[Told]:
         """Yield the lines of an answer."""
         match self._asked.question:
+            case _ if self._asked.counting:
+                yield self._line((computed.count,), "", "", computed.count, exactness(computed.count))
             case Listed():
                 over = self._over if self._source else ""
                 for member in computed.members:
                     yield self._line((member,), self._source, over, member, self._kind(member))
-            case Aggregated():
-                if computed.value is not None:
-                    value = _total(self._asked.question, computed.value)
-                    unit = unit_of(value) if isinstance(value, Literal) else None
-                    kind = "number" if unit is None else shown_datatype(unit, self._prefixes)
-                    yield self._line((value,), "", "", value, kind)
+            case Aggregated() as question if computed.value is not None:
+                value = _total(question, computed.value)
+                unit = unit_of(value) if isinstance(value, Literal) else None
+                kind = "number" if unit is None else shown_datatype(unit, self._prefixes)
+                yield self._line((value,), "", "", value, kind)
             case Grouped():
                 for group in computed.groups:
                     text = (group.by, ": ", group.size)
@@ -267,7 +251,7 @@ class _Lines:
                 for shared in computed.shared:
                     over = Over(shared.step.relation, shared.step.direction == "in")
                     yield self._line((over, " | ", shared.term), "", over, shared.term, self._kind(shared.term))
-            case Tabled():
+            case _:
                 yield from (self._row(row, alone=len(computed.rows) == 1) for row in computed.rows)
 
     @property
@@ -357,6 +341,8 @@ def _total(question: Aggregated, value: float | Literal) -> str | Literal:
 def _size(asked: RemarkRequest, computed: Computed) -> Piece:
     """Return how much there is: the number itself where it is one."""
     count, question = computed.count, asked.question
+    if asked.counting:
+        return count
     if isinstance(question, Aggregated):
         if computed.value is None:
             return "none has a value"

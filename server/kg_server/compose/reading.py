@@ -66,56 +66,6 @@ _BARE: Final = Iri(f"{XSD}double")
 _LEAST: Final = "-1.7e308"
 
 
-async def in_one_unit(graph: KGAdapter, text: str, way: Way, of: SetExpression) -> Way:
-    """Return a way whose values are compared, with the unit of those that the members of a set have.
-
-    Args:
-        graph: The graph.
-        text: The expression, which errors point into.
-        way: The way.
-        of: The set.
-
-    Raises:
-        MisreadExpression: They have several units.
-    """
-    datatypes = () if way.values is None else way.values.datatypes
-    units = [each for each in datatypes if is_unit(each)][:MOST_UNITS]
-    if way.values is None or not units or not way.to_values:
-        return way
-    bare = [_BARE] if "number" in {datatype_kind(each) for each in datatypes} else []
-    found = [each for each in (*units, *bare) if await _has(graph, of, way, each)]
-    if not found or found == bare:
-        return way
-    names = await names_of(graph, found)
-    shown = ["no unit" if each == _BARE else names.unit(each) for each in found]
-    if len(found) > 1:
-        problem = f"{way.name} has values in different units, which are not compared or added up: {', '.join(shown)}."
-        raise MisreadExpression(text, way.span.start, f"{problem} Table[…] shows each value with its unit.")
-    others = tuple(each for each in datatypes if not is_unit(each))
-    return replace(way, unit=found[0], values=replace(way.values, datatypes=(*others, _BARE), unit=shown[0]))
-
-
-async def require_unit(graph: KGAdapter, text: str, way: Way, given: Literal) -> None:
-    """Refuse to compare numbers at the end of a way with one in another unit.
-
-    Raises:
-        MisreadExpression: It is in another unit.
-    """
-    unit = unit_of(given)
-    if way.kind != "number" or value_kind(given) != "number" or unit == way.unit:
-        return
-    names = await names_of(graph, [each for each in (unit, way.unit) if each is not None])
-    own, other = ("no unit" if each is None else f"the unit {names.unit(each)}" for each in (way.unit, unit))
-    problem = f"{way.name} has {own}, and what it is compared with has {other}; different units are not compared."
-    raise MisreadExpression(text, way.span.start, problem)
-
-
-async def _has(graph: KGAdapter, of: SetExpression, way: Way, datatype: Iri) -> bool:
-    """Say whether a member of a set has a number of a datatype, which may be a unit."""
-    having = Kept(of, Compares(way.path, ">=", Literal(_LEAST, datatype)))
-    return (await count_of(graph, having)).value > 0
-
-
 _COMBINED: Final[Mapping[SetFunction, type[Union] | type[Intersect] | type[Minus]]] = {
     "Union": Union,
     "Intersect": Intersect,
@@ -191,7 +141,42 @@ class Reader:
         return way
 
     async def _in_one_unit(self, way: Way, of: SetExpression) -> Way:
-        return await in_one_unit(self._graph, self._text, way, of)
+        """Return a way whose values are compared, with the unit of those that the members of a set have.
+
+        Raises:
+            MisreadExpression: They have several units.
+        """
+        datatypes = () if way.values is None else way.values.datatypes
+        units = [each for each in datatypes if is_unit(each)][:MOST_UNITS]
+        if way.values is None or not units or not way.to_values:
+            return way
+        bare = [_BARE] if "number" in {datatype_kind(each) for each in datatypes} else []
+        found = [each for each in (*units, *bare) if await self._has(of, way, each)]
+        if not found or found == bare:
+            return way
+        names = await names_of(self._graph, found)
+        shown = ["no unit" if each == _BARE else names.unit(each) for each in found]
+        if len(found) > 1:
+            different = "has values in different units, which are not compared or added up"
+            problem = f"{way.name} {different}: {', '.join(shown)}. Table[…] shows each value with its unit."
+            raise self.misread(way.span, problem)
+        others = tuple(each for each in datatypes if not is_unit(each))
+        return replace(way, unit=found[0], values=replace(way.values, datatypes=(*others, _BARE), unit=shown[0]))
+
+    async def _has(self, of: SetExpression, way: Way, datatype: Iri) -> bool:
+        """Say whether a member of a set has a number of a datatype, which may be a unit."""
+        having = Kept(of, Compares(way.path, ">=", Literal(_LEAST, datatype)))
+        return (await count_of(self._graph, having)).value > 0
+
+    async def _require_unit(self, way: Way, given: Literal) -> None:
+        """Refuse to compare numbers at the end of a way with one in another unit."""
+        unit = unit_of(given)
+        if way.kind != "number" or value_kind(given) != "number" or unit == way.unit:
+            return
+        names = await names_of(self._graph, [each for each in (unit, way.unit) if each is not None])
+        own, other = ("no unit" if each is None else f"the unit {names.unit(each)}" for each in (way.unit, unit))
+        compared = f"what it is compared with has {other}; different units are not compared."
+        raise self.misread(way.span, f"{way.name} has {own}, and {compared}")
 
     def misread(self, span: Span, problem: str) -> MisreadExpression:
         """Return an error that points at a place of the expression."""
@@ -249,7 +234,7 @@ class Reader:
         else:
             among, _, by = await self.measured(value)
             given = await total_of(self._graph, among, by, value.function)
-        await require_unit(self._graph, self._text, way, given)
+        await self._require_unit(way, given)
         return kept_by_literal(of, way, operator, given)
 
     async def _kept_by_nodes(self, of: SetExpression, way: Way, operator: Operator, value: Words) -> SetExpression:

@@ -24,6 +24,7 @@ from kg_adapters.algebra import (
     Union,
     ValueOf,
     Values,
+    holds_values,
 )
 from kg_adapters.models import Count, EdgeDirection
 from kg_adapters.protocol import KGAdapter
@@ -38,11 +39,11 @@ from kg_server.compose.naming import count_of
 
 
 async def remarks_on(
-    graph: KGAdapter, asked: RemarkRequest, computed: Computed, request: SetRequest, *, counting: bool
+    graph: KGAdapter, asked: RemarkRequest, computed: Computed, request: SetRequest
 ) -> tuple[tuple[Note, ...], Knowledge | None]:
     """Return what an answer means and what it is of."""
     notes, knowledge = await _meant(graph, asked, computed)
-    if counting or isinstance(asked.question, Aggregated):
+    if asked.counting or isinstance(asked.question, Aggregated):
         notes = (*await _operands(graph, asked, computed, request), *notes)
     if not notes and computed.count == Count(0):
         whole = asked.question.of if isinstance(asked.question, Listed) else asked.of
@@ -62,7 +63,7 @@ async def _meant(
     if way is None or way.over is None or not isinstance(of, Members):
         return (), None
     direction: EdgeDirection = "in" if way.over.backwards else "out"
-    if asked.kind == "nodes" and isinstance(asked.question, Listed):
+    if isinstance(asked.question, Listed) and not holds_values(asked.question.of):
         if computed.count.value:
             thin = "" if way.over.backwards else await thinness(graph, of.nodes, way.over.relation)
             return ((way.over, f": {thin}."),) if thin else (), None
