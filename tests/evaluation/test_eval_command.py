@@ -14,6 +14,7 @@ from cli_runs import COMMAND, CommandLine, Run
 from kg_adapters.embedding import MiniLmEmbedder
 from kg_agents.trace import ToolLine
 from kg_eval.logs import read_run
+from oda_runs import story_store
 from scripted_model import Asked, Failure, calling, serving_model
 from story_graphs import TOKYO, write_story
 
@@ -34,7 +35,7 @@ def questions(folder: Path, count: int) -> Path:
 
 
 def test_a_benchmark_is_run_scored_shown_and_drawn(cli: CommandLine, tmp_path: Path) -> None:
-    graph, data = str(write_story(tmp_path, TOKYO)), str(questions(tmp_path, 4))
+    graph, data = str(story_store(TOKYO)), str(questions(tmp_path, 4))
     common = ("--benchmark", "jsonl", "--data", data, "--graph", graph)
     runs = [str(tmp_path / name) for name in ("direct", "rag")]
     with serving_model(ANSWER) as service:
@@ -97,7 +98,7 @@ ODA_IN_PAPER = ("--method", "oda", "--set", "manner=paper")
 
 def run_of(cli: CommandLine, folder: Path, *words: str, **environ: str) -> Run:
     """Run ODA over two questions, with a model that answers as soon as it is asked."""
-    graph, data = str(write_story(folder, TOKYO)), str(questions(folder, 2))
+    graph, data = str(story_store(TOKYO)), str(questions(folder, 2))
     with serving_model(lambda asked: "Action: Answer" if "GetNeighbor" in asked.prompt else "Answer: x") as service:
         model = ("--model", "m", "--base-url", service.url, "--out", str(folder / "run"))
         return cli.run(
@@ -121,7 +122,7 @@ def test_oda_in_the_manner_of_the_paper_does_not_go_on_without_an_embedder(cli: 
 
 
 def test_a_server_that_scores_otherwise_is_refused_in_the_manner_of_the_paper(cli: CommandLine, tmp_path: Path) -> None:
-    server = shlex.join((*COMMAND, "serve", str(write_story(tmp_path, TOKYO))))
+    server = shlex.join((*COMMAND, "serve", str(story_store(TOKYO))))
     with serving_model("Action: Answer") as service:
         words = ("ask", QUESTION, "--entity", "Q1490", "--agent", "oda", "--set", "manner=paper", "--model", "m")
         run = cli.run(*words, "--server", server, "--base-url", service.url)
@@ -135,7 +136,7 @@ def test_a_run_is_not_resumed_with_another_embedder(cli: CommandLine, tmp_path: 
 
 
 def test_the_similar_reflection_compares_in_a_run_of_a_benchmark(cli: CommandLine, tmp_path: Path) -> None:
-    graph, data = str(write_story(tmp_path, TOKYO)), str(questions(tmp_path, 1))
+    graph, data = str(story_store(TOKYO)), str(questions(tmp_path, 1))
     script = ("Action: GetNeighbor\nEntity_id: Q1490", "Action: Answer", "Answer: Shinjuku")
     with serving_model(*script) as service:
         words = ("--benchmark", "jsonl", "--data", data, "--graph", graph, "--out", str(tmp_path / "run"))
@@ -156,7 +157,7 @@ def test_wrong_use_is_said_in_a_sentence(cli: CommandLine, tmp_path: Path) -> No
     (tmp_path / "bad.jsonl").write_text("{}\n", encoding="utf-8")
     bad = cli.run(
         *("eval", "run", "--benchmark", "jsonl", "--data", str(tmp_path / "bad.jsonl"), "--model", "m"),
-        *("--graph", str(write_story(tmp_path, TOKYO)), *out),
+        *("--graph", str(story_store(TOKYO)), *out),
     )
     assert (bad.code, "bad.jsonl, line 1: question: it is missing." in bad.err) == (2, True)
 
@@ -173,7 +174,7 @@ def test_wrong_use_is_said_in_a_sentence(cli: CommandLine, tmp_path: Path) -> No
 def test_a_model_that_reflects_is_taken_where_a_method_asks_it(
     cli: CommandLine, tmp_path: Path, words: tuple[str, ...], code: int, kept: str | None
 ) -> None:
-    graph, data = str(write_story(tmp_path, TOKYO)), str(questions(tmp_path, 1))
+    graph, data = str(story_store(TOKYO)), str(questions(tmp_path, 1))
     out = tmp_path / "out"
     with serving_model(*[ANSWER] * 20) as service:
         common = ("--benchmark", "jsonl", "--data", data, "--graph", graph, "--model", "m", "--base-url", service.url)
@@ -185,7 +186,7 @@ def test_a_model_that_reflects_is_taken_where_a_method_asks_it(
 def test_a_run_that_learns_shows_what_it_solved_and_keeps_it_in_its_folder(cli: CommandLine, tmp_path: Path) -> None:
     asked = ["What is the capital of Tokyo?", "Which place is Tokyo's capital city?", "What is the capital of Tokyo??"]
     data = write_rows(tmp_path, "jsonl", [{"question": each, "answers": ["Shinjuku"]} for each in asked])
-    common = ("--benchmark", "jsonl", "--data", str(data), "--graph", str(write_story(tmp_path, TOKYO)))
+    common = ("--benchmark", "jsonl", "--data", str(data), "--graph", str(story_store(TOKYO)))
     out = tmp_path / "run"
     with serving_model(by_calls) as service:
         model = ("--model", "m", "--base-url", service.url, "--at-once", "1", "--learn")

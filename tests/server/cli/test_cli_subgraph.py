@@ -19,7 +19,8 @@ from cli_runs import COMMAND, CommandLine, write_graph
 from extractions import content_of
 from kg_adapters.open_options import ExtractionProgress
 from kg_server.commands.output import shown_progress
-from story_graphs import NOVELS, write_story
+from oda_runs import story_store
+from story_graphs import NOVELS
 
 
 def ids(folder: Path, *lines: str) -> str:
@@ -57,7 +58,7 @@ def test_it_says_what_was_extracted_and_how_to_serve_it(cli: CommandLine, tmp_pa
 
 
 def test_hubs_left_outs_and_wrong_lines_are_said(cli: CommandLine, tmp_path: Path) -> None:
-    graph = str(write_story(tmp_path, NOVELS))
+    graph = str(story_store(NOVELS))
     questions = ids(tmp_path, '{"question": "Who?", "topic": "Q476871"}', "Tokyo", "Q2", '{"id": "Q16"}')
     words = ["subgraph", "--graph", graph, "--entities", questions, "--out", str(tmp_path / "store")]
     run = cli.run(*words, "--max-degree", "1", "--per-relation", "2")
