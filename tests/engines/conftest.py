@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from benchmarks.engines import fuseki, virtuoso
+from benchmarks.engines.oxigraph import OxigraphEndpoint, running_oxigraph
 
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.sparql.store import statements
 from kg_adapters.local.store import LocalStore
 from kg_adapters.sparql.adapter import SparqlAdapter
-from oxigraph_endpoint import OxigraphEndpoint, running_oxigraph
 from remote_graphs import ENGINES, SAMPLE_GRAPH, Engine
 
 

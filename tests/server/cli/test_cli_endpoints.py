@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
+from benchmarks.engines.oxigraph import running_oxigraph
 
 from cli_runs import CommandLine
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.http.options import EndpointOptions
 from kg_server.commands.graphs import endpoint_of
 from kg_server.settings import Settings
-from oxigraph_endpoint import running_oxigraph
 from story_graphs import TOKYO
 
 URL = "https://example.org/sparql"
