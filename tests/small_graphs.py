@@ -35,14 +35,14 @@ def store_of(folder: Path, triples: str) -> LocalStore:
 
 
 @cache
-def shared_store(turtle: str, name: str = "test", *, sparql: bool = True) -> LocalStore:
-    """Return the store of a graph as Turtle, which is imported once for all tests; none may change it."""
+def shared_store(text: str, name: str = "test", *, form: str = "ttl", sparql: bool = True) -> LocalStore:
+    """Return the store of a graph, given as Turtle or in another form, imported once; no test may change it."""
     folder = Path(os.environ[SHARED_STORES])
     folder.mkdir(parents=True, exist_ok=True)
-    source = folder / f"{hashlib.sha256(turtle.encode()).hexdigest()[:16]}.ttl"
+    source = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.{form}"
     if not source.exists():
         unfinished = source.with_suffix(f".{os.getpid()}")
-        unfinished.write_text(turtle, encoding="utf-8")
+        unfinished.write_text(text, encoding="utf-8")
         unfinished.rename(source)
     return open_cached([source], folder, ImportOptions(name=name, sparql=sparql))
 

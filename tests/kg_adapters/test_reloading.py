@@ -15,7 +15,7 @@ from kg_adapters.local.reloading import LocalGraph, ReloadingAdapter
 from kg_adapters.models import PathRequest
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.testing import HUB, TOWNS, KGAdapterContract, ValuesContract, iri, ntriples
-from small_graphs import store_of
+from small_graphs import shared_store, store_of
 
 OLD = (*TOWNS, 'tokyo label "Old Tokyo"@en')
 NEW = (*TOWNS, 'tokyo label "New Tokyo"@en', "tokyo renamed edo")
@@ -58,12 +58,8 @@ async def everything(graph: ReloadingAdapter) -> set[str]:
 class TestReloadingAdapter(ValuesContract, KGAdapterContract):
     """As long as nothing is replaced, it is the graph itself."""
 
-    @pytest.fixture(autouse=True)
-    def folder(self, tmp_path: Path) -> None:
-        self.path = tmp_path
-
     async def open_graph(self, triples: str) -> ReloadingAdapter:
-        return ReloadingAdapter(store_of(self.path, triples))
+        return ReloadingAdapter(shared_store(triples, form="nt"))
 
 
 async def test_a_store_that_was_imported_again_is_answered_from_as_it_is_now(
