@@ -16,6 +16,16 @@ LABELS = IdLabels({"Q1490": "Tokyo", "Q179645": "Shinjuku", "Q17": "Japan"}, {"P
 THE_CAPITAL = CANDIDATES[0]
 
 
+def refusal(read: object) -> str:
+    """Return why a reply cannot be used."""
+    assert isinstance(read, Unreadable)
+    return read.reason
+
+
+def selected(reply: str, most: int = 15) -> object:
+    return read_selection(reply, CANDIDATES, LABELS, most)
+
+
 @pytest.mark.parametrize(
     "reply",
     [
@@ -68,9 +78,8 @@ def test_a_name_inside_a_longer_one_is_not_meant(written: str, meant: str) -> No
 
 
 def test_a_label_that_two_candidates_share_names_neither() -> None:
-    read = read_action("Action: GetNeighbor\nEntity_id: Paris", {"Q90": "Paris", "Q830149": "Paris"}, [])
-    assert isinstance(read, Unreadable)
-    assert "it names Q830149, Q90" in read.reason
+    offered: dict[str, str | None] = {"Q90": "Paris", "Q830149": "Paris"}
+    assert "it names Q830149, Q90" in refusal(read_action("Action: GetNeighbor\nEntity_id: Paris", offered, []))
 
 
 @pytest.mark.parametrize("reply", ["Action: Answer", "Thought: Enough, Q1490 it is.\nAction: **answer**\nEntity_id: -"])
@@ -95,15 +104,12 @@ def test_the_wish_to_answer_needs_no_entity(reply: str) -> None:
     ],
 )
 def test_what_cannot_be_done_goes_back_with_the_reason(reply: str, reason: str) -> None:
-    read = read_action(reply, OFFERED, ["GetNeighbor[Q17]"])
-    assert isinstance(read, Unreadable)
-    assert reason in read.reason
+    assert reason in refusal(read_action(reply, OFFERED, ["GetNeighbor[Q17]"]))
 
 
 def test_a_path_from_one_candidate_is_none() -> None:
     read = read_action("Action: GetPath\nEntity_id: Q1490, Q17", {"Q1490": "Tokyo"}, [])
-    assert isinstance(read, Unreadable)
-    assert read.reason.startswith("GetPath needs two candidate entities and there is only Q1490.")
+    assert refusal(read).startswith("GetPath needs two candidate entities and there is only Q1490.")
 
 
 @pytest.mark.parametrize(
@@ -123,30 +129,27 @@ def test_a_path_from_one_candidate_is_none() -> None:
 )
 def test_a_candidate_is_recognised_however_it_is_written(written: str) -> None:
     reply = f"Thought: That is it.\nTriples:\n{written}\n(Osaka, capital of, Japan)"
-    assert read_selection(reply, CANDIDATES, LABELS, 15) == (THE_CAPITAL,)
+    assert selected(reply) == (THE_CAPITAL,)
 
 
 def test_several_in_one_line_are_all_taken_up_to_the_limit() -> None:
     reply = "Triples: (Tokyo, capital, Shinjuku), (Tokyo, capital of, Japan)"
-    assert read_selection(reply, CANDIDATES, LABELS, 15) == tuple(CANDIDATES[:2])
-    assert read_selection(reply, CANDIDATES, LABELS, 1) == (THE_CAPITAL,)
+    assert selected(reply) == tuple(CANDIDATES[:2])
+    assert selected(reply, 1) == (THE_CAPITAL,)
 
 
 def test_a_literal_with_a_comma_is_one_part() -> None:
-    assert read_selection('Q1490,P1,"a, b"', CANDIDATES, LABELS, 15) == (CANDIDATES[2],)
+    assert selected('Q1490,P1,"a, b"') == (CANDIDATES[2],)
 
 
 @pytest.mark.parametrize("reply", ["Triples:\nNone", "Thought: Nothing helps.", "Triples:", "", "Triples: []"])
 def test_to_select_nothing_is_a_selection(reply: str) -> None:
-    read = read_selection(reply, CANDIDATES, LABELS, 15)
-    assert not isinstance(read, Unreadable)
-    assert read == ()
+    assert selected(reply) == ()
 
 
 def test_only_strangers_go_back_with_the_first_of_them() -> None:
-    read = read_selection("Triples:\nQ1,P2,Q3\nQ4,P5,Q6", CANDIDATES, LABELS, 15)
-    assert isinstance(read, Unreadable)
-    assert read.reason.startswith("'Q1,P2,Q3' is none of the candidate triples.")
+    read = selected("Triples:\nQ1,P2,Q3\nQ4,P5,Q6")
+    assert refusal(read).startswith("'Q1,P2,Q3' is none of the candidate triples.")
 
 
 @pytest.mark.parametrize(
@@ -173,9 +176,7 @@ def test_an_answer_may_look_like_a_heading() -> None:
 
 
 def test_a_selection_may_stand_in_a_thought() -> None:
-    read = read_selection("Thought: I see a, b, c.\nQ1490,P36,Q179645", CANDIDATES, LABELS, 15)
-    assert not isinstance(read, Unreadable)
-    assert read == (THE_CAPITAL,)
+    assert selected("Thought: I see a, b, c.\nQ1490,P36,Q179645") == (THE_CAPITAL,)
 
 
 def test_a_number_that_belongs_to_an_answer_stays() -> None:
@@ -198,7 +199,7 @@ def test_made_up_facts_are_sentences() -> None:
 
 
 def test_a_candidate_that_is_written_from_its_other_end_is_meant() -> None:
-    assert read_selection("(Shinjuku, capital, Tokyo)", CANDIDATES, LABELS, 15) == (THE_CAPITAL,)
+    assert selected("(Shinjuku, capital, Tokyo)") == (THE_CAPITAL,)
     both = [("a", "r", "b"), ("b", "r", "a")]
     assert read_selection("b,r,a", both, IdLabels(), 15) == (("b", "r", "a"),)
 
@@ -213,6 +214,5 @@ def test_what_may_be_several_candidates_goes_back_with_them() -> None:
     candidates = [("Q1", "P1", "Q2"), ("Q1", "P1", "Q3")]
     labels = IdLabels({"Q1": "Ada", "Q2": "Springfield", "Q3": "Springfield"}, {"P1": "born in"})
     read = read_selection("Ada, born in, Springfield", candidates, labels, 15)
-    assert isinstance(read, Unreadable)
-    assert "'Ada, born in, Springfield' may be any of Q1,P1,Q2 or Q1,P1,Q3." in read.reason
+    assert "'Ada, born in, Springfield' may be any of Q1,P1,Q2 or Q1,P1,Q3." in refusal(read)
     assert read_selection("Ada, born in, Springfield\nQ1,P1,Q3", candidates, labels, 15) == (candidates[1],)
