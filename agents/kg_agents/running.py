@@ -13,7 +13,7 @@ from kg_agents.checking import checked, unchecked
 from kg_agents.evidence.answers import AgentAnswer, ClosedBook, OnStep, ignore_step
 from kg_agents.experience import ExperiencedLlm, OwnQuestion, solved_before
 from kg_agents.linking import Linking, link_by_model, link_by_names, link_given
-from kg_agents.llm import Llm
+from kg_agents.llm import Llm, Models
 from kg_agents.llm.dialogue import Dialogue, RunEnded
 from kg_agents.llm.texts import whole_characters
 from kg_agents.papers.graph_counselor import GraphCounselor
@@ -56,9 +56,7 @@ class _Run:
 
     asked: Question
     tools: Toolbox
-    llm: Llm | None
-    judge: Llm | None
-    reflector: Llm | None
+    models: Models | None
     watcher: Watcher
     clock: Callable[[], float] = time.monotonic
 
@@ -94,8 +92,8 @@ async def run_question(
     asked = replace(asked, text=whole_characters(asked.text), entities=tuple(map(whole_characters, asked.entities)))
     if llm is None and not isinstance(asked.settings, OdaSettings):
         asked = replace(asked, settings=OdaSettings())
-    models = (llm, judge, reflector if asked.settings.reflects else None)
-    names = [each.name if each is not None else "" for each in models]
+    reflector = reflector if asked.settings.reflects else None
+    names = [each.name if each is not None else "" for each in (llm, judge, reflector)]
     trace.write(
         RunLine(
             question=asked.text,
@@ -110,8 +108,10 @@ async def run_question(
         )
     )
     traced = TracedTools(ComparingTools(tools, similarity) if similarity else tools, trace, watched)
-    asking, judging, reflecting = (TracedLlm(each, trace, watched) if each is not None else None for each in models)
-    answer = await _answered(_Run(asked, traced, asking, judging, reflecting, watched))
+    models = None
+    if llm is not None:
+        models = Models(llm, judge, reflector).changed(lambda each: TracedLlm(each, trace, watched))
+    answer = await _answered(_Run(asked, traced, models, watched))
     trace.write(AnswerLine.of(answer))
     return answer
 
@@ -136,9 +136,9 @@ async def replay_question(path: Path, watcher: Watcher | None = None) -> tuple[A
         wrong = ".".join(map(str, error.errors(include_url=False)[0]["loc"]))
         raise InvalidTrace(f"{path}, line 1: the parameter {wrong!r} is wrong.") from error
     asked = Question(line.question, tuple(line.entities), settings, line.graph, line.learn)
-    llm = replay.llm(line.model) if line.agent != WITHOUT_MODEL else None
     judge, reflector = (replay.llm(name) if name else None for name in (line.judge, line.reflector))
-    answer = await _answered(_Run(asked, replay, llm, judge, reflector, watcher or Watcher(), replay.clock))
+    models = Models(replay.llm(line.model), judge, reflector) if line.agent != WITHOUT_MODEL else None
+    answer = await _answered(_Run(asked, replay, models, watcher or Watcher(), replay.clock))
     replay.check_that_all_was_replayed()
     return answer, replay.answer is not None and replay.answer.says(answer)
 
@@ -149,29 +149,23 @@ async def _answered(run: _Run) -> AgentAnswer:
     Raises:
         ToolError: The entities cannot be looked up.
     """
-    asked, settings = run.asked, run.asked.settings
+    asked, settings, models = run.asked, run.asked.settings, run.models
     own = OwnQuestion(run.tools, asked.text)
-    if asked.learn and run.llm is not None:
+    if asked.learn and models is not None:
         # The model is shown solved questions, and never its own.
-        run = replace(run, tools=own, llm=ExperiencedLlm(run.llm, await solved_before(own, asked.text)))
+        models = replace(models, llm=ExperiencedLlm(models.llm, await solved_before(own, asked.text)))
+        run = replace(run, tools=own, models=models)
     graph = KnowledgeGraph(own)
-    talk = Dialogue(run.llm or NoModel(), settings.limits, run.clock)
+    talk = Dialogue(models.llm if models else NoModel(), settings.limits, run.clock)
     try:
         linking = await talk.within(partial(_linked, run, graph, talk))
-        if asked.entities or run.llm is None or settings.agent != "tools":
+        if asked.entities or models is None or settings.agent != "tools":
             run.watcher.on_linked(linking)
         if linking.linked or not asked.entities:
             read = "" if settings.in_paper else linking.read
             entities = [each.entity.id for each in linking.linked]
-            agent = agent_of(
-                settings,
-                run.tools if settings.agent == "tools" else own,
-                run.llm,
-                judge=run.judge,
-                reflector=run.reflector,
-                graph_name=asked.graph_name,
-                on_step=run.watcher.on_step,
-            )
+            tools = run.tools if settings.agent == "tools" else own
+            agent = agent_of(settings, tools, models, asked.graph_name, run.watcher.on_step)
             answer = await agent.answer(f"{asked.text}\n{read}".strip(), entities, talk=talk)
             answer = await _checked(answer, graph, talk, settings.own_answers)
             answer = replace(answer, question=asked.text, explanation=f"{read} {answer.explanation}".strip())
@@ -198,7 +192,7 @@ async def _linked(run: _Run, graph: KnowledgeGraph, talk: Dialogue) -> Linking:
     asked = run.asked
     if asked.entities:
         return await link_given(graph, asked.entities)
-    if run.llm is None:
+    if run.models is None:
         return await link_by_names(graph, asked.text)
     # The model that calls the tools looks names up itself.
     return Linking() if asked.settings.agent == "tools" else await link_by_model(graph, asked.text, talk)
@@ -207,10 +201,7 @@ async def _linked(run: _Run, graph: KnowledgeGraph, talk: Dialogue) -> Linking:
 def agent_of(
     settings: AgentSettings,
     tools: Toolbox,
-    llm: Llm | None,
-    *,
-    judge: Llm | None = None,
-    reflector: Llm | None = None,
+    models: Models | None,
     graph_name: str = "",
     on_step: OnStep = ignore_step,
 ) -> Agent:
@@ -219,30 +210,24 @@ def agent_of(
     Args:
         settings: The parameters.
         tools: The tools of the graph.
-        llm: The model; without one, the agent only shows what is like the question.
-        judge: Another model that judges, for Graph Counselor.
-        reflector: Another model that reflects; by default Graph Counselor's judge, and ODA's own model.
+        models: The models; without any, the agent only shows what is like the question. By default, Graph Counselor's
+            judge reflects, and ODA's own model.
         graph_name: What the graph calls itself.
         on_step: Called with every step.
     """
-    graph, model = KnowledgeGraph(tools), llm or NoModel()
+    graph = KnowledgeGraph(tools)
+    if models is None:
+        chosen = settings if isinstance(settings, OdaSettings) else OdaSettings()
+        return OdaWithoutModel(graph, settings=chosen, on_step=on_step)
+    llm, judge, reflector = models.llm, models.judge, models.reflector
     match settings:
-        case OdaSettings() if llm is None:
-            return OdaWithoutModel(graph, settings=settings, on_step=on_step)
         case ToolsSettings():
-            return ToolsAgent(model, tools, settings=settings, on_step=on_step)
+            return ToolsAgent(llm, tools, settings=settings, on_step=on_step)
         case OdaSettings():
-            return ODA(
-                model,
-                graph,
-                reflector=reflector,
-                settings=settings,
-                graph_name=graph_name,
-                on_step=on_step,
-            )
+            return ODA(llm, graph, reflector=reflector, settings=settings, graph_name=graph_name, on_step=on_step)
         case CounselorSettings():
             return GraphCounselor(
-                model,
+                llm,
                 graph,
                 judge=judge,
                 reflector=reflector or judge,

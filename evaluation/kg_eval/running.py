@@ -20,7 +20,7 @@ from pydantic import TypeAdapter
 
 from kg_agents.experience import ExperiencedLlm, Learned, OwnQuestion, solved_before
 from kg_agents.linking import link_by_model
-from kg_agents.llm import AgentError, Llm, LlmError, Usage
+from kg_agents.llm import AgentError, LlmError, Models, Usage
 from kg_agents.llm.dialogue import FailedReply, RunEnded
 from kg_agents.tools.client import InexactScore, Toolbox, ToolError
 from kg_agents.tools.knowledge import KnowledgeGraph
@@ -50,15 +50,6 @@ _RECORD: Final = TypeAdapter(Record)
 
 class RunFailed(AgentError):
     """The model or the graph fails again and again; what was answered is kept, and the same command resumes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Models:
-    """The models of a run: the one that answers, and others that judge and reflect."""
-
-    llm: Llm
-    judge: Llm | None = None
-    reflector: Llm | None = None
 
 
 async def run(
@@ -266,9 +257,7 @@ class _QuestionLog(CallLog):
 
     def means(self, models: Models, tools: Toolbox, seed: int) -> Means:
         """Return models and tools whose calls are kept."""
-        llm = TracedLlm(models.llm, self)
-        judge, reflector = (each and TracedLlm(each, self) for each in (models.judge, models.reflector))
-        return Means(llm, TracedTools(tools, self), judge, reflector, seed)
+        return Means(models.changed(lambda llm: TracedLlm(llm, self)), TracedTools(tools, self), seed)
 
 
 async def _asked(record: Record, plan: RunPlan, method: Method, means: Means, learn: Learn | None) -> ScoredOutcome:
@@ -308,7 +297,8 @@ async def _answered(record: Record, plan: RunPlan, method: Method, means: Means,
         record = replace(record, golds=await golds_in(record.edge, record.golds, means.graph))
     if plan.learn:
         own = OwnQuestion(means.tools, record.question)
-        means = replace(means, tools=own, llm=ExperiencedLlm(means.llm, await solved_before(own, record.question)))
+        llm = ExperiencedLlm(means.models.llm, await solved_before(own, record.question))
+        means = replace(means, tools=own, models=replace(means.models, llm=llm))
     answer = await method.answer(Asked(record.question, entities, plan.graph), means)
     if plan.learn and learn is not None and answer.learned is not None:
         await learn(answer.learned)

@@ -23,12 +23,12 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolCall, ToolInfo, ToolParams
 from pydantic import TypeAdapter, ValidationError
 
-from kg_agents.llm import Completion, FunctionCall, LlmRequest, Message, PromptTooLong, Usage
+from kg_agents.llm import Completion, FunctionCall, LlmRequest, Message, Models, PromptTooLong, Usage
 from kg_agents.tools.client import ExactTools, Toolbox, connect_tools
 from kg_eval.methods.catalog import method_of, needs_exact_scores
 from kg_eval.plan import RunPlan
 from kg_eval.questions import BenchmarkName
-from kg_eval.running import Models, numbered_records, task_of
+from kg_eval.running import numbered_records, task_of
 
 _ARGUMENTS: Final = TypeAdapter(dict[str, object])
 _ENDS: Final = {"max_tokens": "length"}

@@ -22,7 +22,7 @@ class AttemptPrompt(Prompt):
 
     question: str
     definition: str
-    scratchpad: str
+    scratchpad: str = ""
     compound: bool = True
     sets: bool = True
     shortened: bool = False
@@ -83,7 +83,7 @@ class StepPrompt(Prompt):
     template: ClassVar[str] = "graph_counselor/step.md"
     question: str
     definition: str
-    steps: str
+    steps: str = ""
     tried: str
     lessons: str
     step: int
@@ -98,7 +98,7 @@ class CheckPrompt(Prompt):
     template: ClassVar[str] = "graph_counselor/check.md"
     question: str
     around: str
-    steps: str
+    steps: str = ""
     answer: str
 
 
@@ -109,7 +109,7 @@ class LessonPrompt(Prompt):
     template: ClassVar[str] = "graph_counselor/lesson.md"
     question: str
     definition: str
-    steps: str
+    steps: str = ""
     outcome: str
     most_steps: int
     sets: bool = True

@@ -1,20 +1,23 @@
 """Reading what the agents of Graph Counselor reply: tolerant of form, strict about what is meant."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from kg_agents.evidence.ledger import Cited
 from kg_agents.llm.dialogue import Unreadable
 from kg_agents.papers.graph_counselor.replies import (
-    MAX_ANSWER,
     MAX_EXPRESSION,
     MAX_SECTION,
     Action,
     Finish,
     Query,
+    Verdict,
     read_action,
     read_prose,
     read_verdict,
 )
+from kg_agents.replies import MAX_ANSWER
 
 NEIGHBORS = "Neighbour[DOID:3310, Disease-localizes-Anatomy]"
 
@@ -168,9 +171,8 @@ def test_an_empty_plan_is_unreadable(reply: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
+VERDICTS: dict[Verdict, Sequence[str]] = {
+    "yes": [
         "[yes]",
         "The answer follows.\n[YES]",
         "Judgment: **[ Yes ]**",
@@ -184,14 +186,7 @@ def test_an_empty_plan_is_unreadable(reply: str) -> None:
         "My judgement is **[yes]**",
         "It is what the data says - [yes].",
     ],
-)
-def test_a_judge_says_yes(reply: str) -> None:
-    assert read_verdict(reply) == "yes"
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
+    "no": [
         "[no]",
         "Yes, there is a list, but its count is wrong. [no]",
         "[yes]\n[No.]",
@@ -199,14 +194,7 @@ def test_a_judge_says_yes(reply: str) -> None:
         "Conclusion: No!",
         "It does not hold [no]",
     ],
-)
-def test_a_judge_says_no(reply: str) -> None:
-    assert read_verdict(reply) == "no"
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
+    "unreadable": [
         "",
         "not yes",
         "[not yes]",
@@ -235,6 +223,9 @@ def test_a_judge_says_no(reply: str) -> None:
         "Judge it [yes] only if it holds.\nIt does not.",
         "An answer that holds:\n[yes]\nThis one does not.\nNo.",
     ],
-)
-def test_everything_else_a_judge_says_is_unreadable(reply: str) -> None:
-    assert read_verdict(reply) == "unreadable"
+}
+
+
+@pytest.mark.parametrize(("verdict", "reply"), [(verdict, each) for verdict, all_ in VERDICTS.items() for each in all_])
+def test_a_judge_says_yes_or_no_clearly_or_is_unreadable(verdict: Verdict, reply: str) -> None:
+    assert read_verdict(reply) == verdict

@@ -20,13 +20,14 @@ from kg_adapters.local.cache import open_sample
 from kg_agents.evidence.answers import BY_MODEL
 from kg_agents.evidence.ledger import Cited, Ledger
 from kg_agents.evidence.values import EntityMatch, IdLabels, NameMatch, Shown, Triple
+from kg_agents.llm import Models
 from kg_agents.tools.client import connect_tools
 from kg_eval.logs import read_run
 from kg_eval.metrics.scores import score
 from kg_eval.plan import RunPlan
 from kg_eval.player import GoldSpeaker
 from kg_eval.questions import BenchmarkName, read_questions
-from kg_eval.running import Models, run
+from kg_eval.running import run
 from kg_server.app import build_server
 from kg_server.settings import Settings
 from story_graphs import TOKYO, write_story

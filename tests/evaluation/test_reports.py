@@ -10,7 +10,7 @@ import pytest
 
 from benchmark_players import QUESTION, write_rows
 from kg_agents.evidence.answers import GivenAnswer
-from kg_agents.llm import Message, ScriptedLlm, Usage
+from kg_agents.llm import Message, Models, ScriptedLlm, Usage
 from kg_agents.trace import LlmLine, ToolLine
 from kg_eval.logs import LoggedQuestion, LoggedRun, judge_run, read_run
 from kg_eval.metrics.scores import ScoredOutcome, Verdicts
@@ -20,7 +20,7 @@ from kg_eval.reports.page import page_of
 from kg_eval.reports.plots import draw
 from kg_eval.reports.published import printed, published_figures
 from kg_eval.reports.tables import Done, Table, as_csv, as_markdown, as_text, done, tables_of
-from kg_eval.running import Models, run
+from kg_eval.running import run
 from oda_runs import story_tools
 from story_graphs import TOKYO
 

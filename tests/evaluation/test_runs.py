@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmark_players import QUESTION, PlayingLlm, in_order, reply_of, write_rows
-from kg_agents.llm import Completion, LlmError, LlmRequest
+from kg_agents.llm import Completion, LlmError, LlmRequest, Models
 from kg_agents.tools.client import ExactTools, ToolCall
 from kg_agents.trace import ToolLine
 from kg_eval.logs import DamagedRun, read_run
@@ -16,7 +16,7 @@ from kg_eval.metrics.scores import score
 from kg_eval.plan import InvalidPlan, MethodName, RunPlan, drawn
 from kg_eval.questions import BenchmarkName, Record
 from kg_eval.reports.tables import as_text, done, tables_of
-from kg_eval.running import NO_TOPIC, NONE_GIVEN, Models, RunFailed, run
+from kg_eval.running import NO_TOPIC, NONE_GIVEN, RunFailed, run
 from oda_runs import story_tools
 from story_graphs import PREFIXES, TOKYO
 from tool_runs import ChangedTools

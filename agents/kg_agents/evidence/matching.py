@@ -118,7 +118,9 @@ class Quantity:
 
 def fold(text: str) -> str:
     """Return a name without case, accents, an article before it, or marks around it."""
-    plain = "".join(each for each in unicodedata.normalize("NFKD", text) if not unicodedata.combining(each))
+    plain = text
+    if not text.isascii():
+        plain = "".join(each for each in unicodedata.normalize("NFKD", text) if not unicodedata.combining(each))
     return _ARTICLE.sub("", " ".join(plain.casefold().split()).strip(_OUTSIDE))
 
 

@@ -168,6 +168,20 @@ class Llm(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The models of a run: the one that answers, and others that judge and reflect, where there are some."""
+
+    llm: Llm
+    judge: Llm | None = None
+    reflector: Llm | None = None
+
+    def changed(self, change: Callable[[Llm], Llm]) -> "Models":
+        """Return the models, each changed in the same way."""
+        judge, reflector = (None if each is None else change(each) for each in (self.judge, self.reflector))
+        return Models(change(self.llm), judge, reflector)
+
+
 def estimated_tokens(request: LlmRequest) -> int:
     """Return about how many tokens a request has, with the functions that it offers."""
     calls = (call.name + call.arguments for each in request.messages for call in each.calls)

@@ -210,7 +210,7 @@ class Dialogue:
         Args:
             llm: The model, where it is another one.
         """
-        return self._room_of(llm or self._llm)
+        return self._rooms.get(id(llm or self._llm), self._limits.prompt_tokens)
 
     async def ask(self, task: Task, read: Callable[[str], T | Unreadable], llm: Llm | None = None) -> T:
         """Return what a model's reply says; what it thinks aloud is not part of the reply.
@@ -258,7 +258,7 @@ class Dialogue:
         """
         asked = llm or self._llm
         for _ in range(_TIMES_SMALLER):
-            request = write(self._room_of(asked))
+            request = write(self.prompt_tokens(asked))
             try:
                 return request, await self._complete(request, asked)
             except PromptTooLong as error:
@@ -284,9 +284,6 @@ class Dialogue:
                 return await call()
         except TimeoutError as error:
             raise too_late from error
-
-    def _room_of(self, llm: Llm) -> int:
-        return self._rooms.get(id(llm), self._limits.prompt_tokens)
 
     async def _complete(self, request: LlmRequest, llm: Llm) -> Completion:
         if self.usage.tokens >= self._limits.tokens:

@@ -11,7 +11,7 @@ from kg_agents.evidence.matching import numbers_in
 from kg_agents.llm import Function
 from kg_agents.llm.dialogue import Unreadable
 from kg_agents.llm.texts import ShortSchemas, json_object, schema_of
-from kg_agents.replies import read_conclusion
+from kg_agents.replies import MAX_ANSWER, MAX_ANSWERS, read_conclusion
 
 ALL: Final = "all"
 """What stands for all tools of a server."""
@@ -53,8 +53,6 @@ def _shorter(tool: Function, schemas: ShortSchemas) -> Function:
         return tool
 
 
-MAX_ANSWERS: Final = 500
-_MAX_TEXT: Final = 2_000
 _LIST: Final = TypeAdapter(list[object])
 
 Outcome: TypeAlias = Literal["answered", "not_in_graph", "unknown_entity"]
@@ -64,7 +62,7 @@ def _text(value: object) -> object:
     """Return a number, or a yes or no, as a text; models write them in both forms."""
     if isinstance(value, bool):
         return str(value).lower()
-    return str(value)[:_MAX_TEXT] if isinstance(value, str | int | float) else value
+    return str(value)[:MAX_ANSWER] if isinstance(value, str | int | float) else value
 
 
 def _numbers(value: object) -> object:

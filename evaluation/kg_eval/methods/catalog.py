@@ -40,14 +40,7 @@ class AgentMethod:
 
     async def answer(self, asked: Asked, means: Means) -> MethodAnswer:
         """See `Method`."""
-        agent = agent_of(
-            self.settings,
-            means.tools,
-            means.llm,
-            judge=means.judge,
-            reflector=means.reflector,
-            graph_name=asked.graph_name,
-        )
+        agent = agent_of(self.settings, means.tools, means.models, asked.graph_name)
         talk = means.talk(self.settings.limits)
         found = await agent.answer(asked.question, asked.ids, talk=talk)
         return answered(await talk.within(partial(checked, found, means.graph, self.settings.own_answers)))

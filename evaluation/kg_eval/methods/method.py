@@ -10,7 +10,7 @@ from kg_agents.evidence.answers import GivenAnswer, Status
 from kg_agents.evidence.ledger import Ledger
 from kg_agents.evidence.values import IdLabels, Shown, Triple
 from kg_agents.experience import Learned
-from kg_agents.llm import Llm
+from kg_agents.llm import Models
 from kg_agents.llm.dialogue import Dialogue, Limits, Task, whole
 from kg_agents.tools.client import Toolbox
 from kg_agents.tools.knowledge import KnowledgeGraph
@@ -39,24 +39,20 @@ class Means:
     """What a question is answered with.
 
     Args:
-        llm: The model.
+        models: The models.
         tools: The tools of the graph.
-        judge: Another model that judges, where there is one.
-        reflector: Another model that reflects, where there is one.
         seed: What dice begin with.
         unreadable: How many replies could not be read, even when asked again, by what they were for.
     """
 
-    llm: Llm
+    models: Models
     tools: Toolbox
-    judge: Llm | None = None
-    reflector: Llm | None = None
     seed: int = 0
     unreadable: Counter[str] = field(default_factory=Counter[str])
 
     def talk(self, limits: Limits | None = None) -> Dialogue:
         """Return a new dialogue with the model."""
-        return Dialogue(self.llm, limits or Limits(), unreadable=self.unreadable)
+        return Dialogue(self.models.llm, limits or Limits(), unreadable=self.unreadable)
 
     @property
     def graph(self) -> KnowledgeGraph:

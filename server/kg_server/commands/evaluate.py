@@ -298,11 +298,11 @@ def run_suite(
 
 
 async def _run(settings: Settings, plan: "RunPlan", out: Path, at_once: int, redactor: Redactor) -> int:
-    from kg_agents.llm import AgentError
+    from kg_agents.llm import AgentError, Models
     from kg_agents.tools.client import ComparingTools, ExactTools, connect_tools
     from kg_eval.methods.catalog import WITHOUT_GRAPH, method_of, needs_exact_scores
     from kg_eval.player import player_of
-    from kg_eval.running import Models, run
+    from kg_eval.running import run
     from kg_server.app import build_server
     from kg_server.commands.graphs import models_of, opened
 

@@ -135,7 +135,6 @@ class PublishedManner:
         prompt = JudgePrompt(
             question=run.topic,
             definition=run.definition,
-            scratchpad="",
             answer=answer,
             compound=self._compound,
             sets=self.settings.with_sets,
@@ -148,7 +147,6 @@ class PublishedManner:
         prompt = CounselorReflectionPrompt(
             question=run.topic,
             definition=run.definition,
-            scratchpad="",
             outcome=attempt.failure,
             most_steps=self.settings.steps,
             compound=self._compound,
@@ -173,7 +171,6 @@ class PublishedManner:
         prompt = kind(
             question=run.topic,
             definition=run.definition,
-            scratchpad="",
             reflections=run.lessons(self.settings.learnt),
             step=len(run.steps),
             compound=self._compound,
@@ -234,7 +231,6 @@ class Grounded:
         prompt = StepPrompt(
             question=run.topic,
             definition=run.definition,
-            steps="",
             tried="\n".join(f"{call}: {gist}" for call, gist in run.tried.items()),
             lessons=run.lessons(self.settings.learnt),
             step=len(run.steps),
@@ -243,9 +239,8 @@ class Grounded:
         )
         task = self.settings.task("step", fitted(prompt, run.steps), StepForm)
         functions = ALL if self.settings.with_sets else FOUR
-        said = await run.talk.ask(task, partial(_read_step, run=run, functions=functions))
-        run.note(plan=said.plan, thought=said.thought, action=said.written)
-        return said.action
+        run.steps[-1], action = await run.talk.ask(task, partial(_read_step, run=run, functions=functions))
+        return action
 
     async def observe(self, graph: KnowledgeGraph, run: CounselorRun, query: Query) -> Shown:
         """Perform functions; ask for a list that is cut with more room, and show what is like an unknown name.
@@ -271,14 +266,13 @@ class Grounded:
         """Return what writes the prompt of the judge, who sees what lies around the question if the answer cites it."""
         cited = {number for each in attempt.cited for number in each.numbers}
         around = run.definition if run.surroundings in cited or (run.entities and not cited) else ""
-        return fitted(CheckPrompt(question=run.topic, around=around, steps="", answer=answer), attempt.steps)
+        return fitted(CheckPrompt(question=run.topic, around=around, answer=answer), attempt.steps)
 
     def reflection(self, run: CounselorRun, attempt: Attempt) -> Writer:
         """See `PublishedManner`."""
         prompt = LessonPrompt(
             question=run.topic,
             definition=run.definition,
-            steps="",
             outcome=attempt.failure,
             most_steps=self.settings.steps,
             sets=self.settings.with_sets,
@@ -357,15 +351,8 @@ def _repeated(steps: Sequence[AttemptStep]) -> Shown:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
-    plan: str | None
-    thought: str | None
-    action: Action
-    written: str
-
-
-def _read_step(reply: str, run: CounselorRun, functions: tuple[str, ...]) -> _Said | Unreadable:
+def _read_step(reply: str, run: CounselorRun, functions: tuple[str, ...]) -> tuple[AttemptStep, Action] | Unreadable:
+    """Return the step that a reply describes, without what is observed, and its action; or why it cannot be told."""
     form, step = StepForm.of(reply, "expression", "answers", "not_in_graph"), len(run.steps)
     if form is None:
         action = read_action(reply, step, functions)
@@ -376,9 +363,10 @@ def _read_step(reply: str, run: CounselorRun, functions: tuple[str, ...]) -> _Sa
     said = action.written
     if isinstance(action, Finish) and isinstance(action := _listing(action, run), Unreadable):
         return action
+    plan, thought = (prose_beside(reply, "plan"), prose_beside(reply, "thought"))
     if form is not None:
-        return _Said(form.plan, form.thought, action, said)
-    return _Said(prose_beside(reply, "plan"), prose_beside(reply, "thought"), action, said)
+        plan, thought = form.plan or None, form.thought or None
+    return AttemptStep(step, plan, thought, said), action
 
 
 def _listing(finish: Finish, run: CounselorRun) -> Finish | Unreadable:

@@ -14,7 +14,7 @@ from kg_agents.evidence.matching import numbers_in
 from kg_agents.llm.dialogue import Unreadable
 from kg_agents.llm.texts import clipped
 from kg_agents.papers.graph_counselor.calls import FINISH, FUNCTIONS, Written, calls_in, canonical, functions_in, nests
-from kg_agents.replies import Form, Numbers, sections
+from kg_agents.replies import MAX_ANSWER, Form, Numbers, sections
 
 Role: TypeAlias = Choice["plan", "thought", "action"]
 
@@ -188,9 +188,6 @@ MAX_EXPRESSION: Final = 4_000
 
 NOT_IN_GRAPH: Final = "Not in the graph"
 """With what an answer begins that is none."""
-
-MAX_ANSWER: Final = 2_000
-"""How many characters an answer may have."""
 
 _MISSING: Final = re.compile(r"not in (?:the )?graph\b\W*(?P<why>.*)", re.IGNORECASE | re.DOTALL)
 _ALL_OF: Final = re.compile(r"all (?:results )?of (?:observations? |steps? )?(?P<numbers>[\d\s,-]+)", re.IGNORECASE)

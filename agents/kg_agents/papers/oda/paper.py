@@ -118,9 +118,8 @@ async def choose_action(means: OdaMeans, run: OdaRun, observation: ObservedFacts
         examples=means.examples(ActionPrompt),
     )
     offered = {each: run.labels.nodes.get(each) for each in run.entities}
-    return await means.ask(
-        run, fitted(prompt, "observation"), "action", lambda reply: read_action(reply, offered, run.history)
-    )
+    task = means.settings.task("action", fitted(prompt, "observation"))
+    return await run.talk.ask(task, lambda reply: read_action(reply, offered, run.history))
 
 
 async def select_triples(
@@ -150,10 +149,10 @@ async def _select(
     waiting, asked = deque(_batches(means, run, observation, found.facts)), 0
     while waiting and asked < chosen.batches and (most := chosen.kept - len(selected)) > 0:
         batch = waiting.popleft()
-        write = _reflection(means, run, observation, batch, most)
+        task = chosen.task("reflection", _reflection(means, run, observation, batch, most))
         read = partial(read_selection, candidates=batch, labels=run.labels, most=most)
         try:
-            triples = await means.ask(run, write, "reflection", read, llm=means.reflector)
+            triples = await run.talk.ask(task, read, means.reflector)
         except NoRoom:
             if len(batch) == 1:
                 raise
@@ -236,7 +235,7 @@ async def believe(means: OdaMeans, run: OdaRun, observation: ObservedFacts, acti
     prompt = GeneratedFactsPrompt(
         question=run.question, candidates=_candidates(run), memory=run.memory_shown, most=most
     )
-    facts = await means.ask(run, fitted(prompt), "generation", lambda reply: read_facts(reply, most))
+    facts = await run.talk.ask(means.settings.task("generation", fitted(prompt)), partial(read_facts, most=most))
     run.beliefs = tuple(dict.fromkeys((*run.beliefs, *facts)))
     said = run.memory_shown.casefold()
 
@@ -308,7 +307,7 @@ class PaperRounds:
             FailedReply: It gave no answer.
         """
         prompt = PaperAnswerPrompt(question=run.question, memory=run.memory_shown)
-        found = await self.means.ask(run, fitted(prompt), "answer", read_conclusion)
+        found = await run.talk.ask(self.means.settings.task("answer", fitted(prompt)), read_conclusion)
         await self.means.conclude(run, found, found.answers, as_given=True)
 
     async def _take_step(self, run: OdaRun, observation: ObservedFacts) -> str:

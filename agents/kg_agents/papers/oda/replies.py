@@ -31,11 +31,11 @@ ActionName: TypeAlias = Literal["GetNeighbor", "GetPath", "Search", "Look", "Ans
 
 _MAX_LINES: Final = 200
 _MAX_SHOWN: Final = 120
-_NAMES: Final[Sequence[tuple[ActionName, str]]] = (
-    ("GetNeighbor", r"get[ _]?neighbou?rs?|neighbou?r[ _]?exploration"),
-    ("GetPath", r"get[ _]?paths?|path[ _]?discovery"),
-    ("Answer", r"answer"),
-)
+_NAMES: Final[Mapping[ActionName, str]] = {
+    "GetNeighbor": r"get[ _]?neighbou?rs?|neighbou?r[ _]?exploration",
+    "GetPath": r"get[ _]?paths?|path[ _]?discovery",
+    "Answer": r"answer",
+}
 _SEPARATOR: Final = re.compile(r"->|[,|\u2192]")
 _AROUND: Final = f"{QUOTES}<>"
 _BETWEEN: Final = re.compile(rf"[{re.escape(_AROUND)}]*(?:->|[,|\u2192])[{re.escape(_AROUND)}]*")
@@ -136,17 +136,16 @@ def _action_name(fields: Mapping[str, str], reply: str) -> ActionName | None:
         return _only_name(r"^[^\w\n]*", line) or _only_name(r"\b", line)
     found: list[tuple[int, ActionName]] = [
         (place.start(), name)
-        for name, pattern in _NAMES
+        for name, pattern in _NAMES.items()
         if (place := re.search(rf"^[^\w\n]*(?:{pattern})\b", reply, re.IGNORECASE | re.MULTILINE)) is not None
     ]
     return min(found)[1] if found else None
 
 
 def _only_name(before: str, line: str) -> ActionName | None:
-    named: list[ActionName] = []
-    for name, pattern in _NAMES:
-        if re.search(rf"{before}(?:{pattern})\b", line, re.IGNORECASE):
-            named.append(name)
+    named: list[ActionName] = [
+        name for name, pattern in _NAMES.items() if re.search(rf"{before}(?:{pattern})\b", line, re.IGNORECASE)
+    ]
     return named[0] if len(named) == 1 else None
 
 
@@ -222,13 +221,7 @@ def _folded(text: str) -> str:
 MAX_SEARCHED: Final = 200
 """How long a text may be that is searched for."""
 
-_TURN_NAMES: Final[Mapping[ActionName, str]] = {
-    "GetNeighbor": r"get[ _]?neighbou?rs?",
-    "GetPath": r"get[ _]?paths?",
-    "Search": r"search",
-    "Look": r"look",
-    "Answer": r"answer",
-}
+_TURN_NAMES: Final[Mapping[ActionName, str]] = {**_NAMES, "Search": r"search", "Look": r"look"}
 _FIELD: Final = re.compile(r"^[^\w\n]*(thought|keep|action)\W*?:[ \t*_`]*", re.IGNORECASE | re.MULTILINE)
 _CONCLUDING: Final = re.compile(
     r"^[^\w\n]*(?:(?:the )?(?:final )?answers?|own knowledge|not in (?:the )?(?:graph|memory))\b",

@@ -1,17 +1,15 @@
 """One run of ODA: its state, what it has explored, and how its model is asked."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeVar
-
-from pydantic import BaseModel
+from typing import Final
 
 from kg_agents.evidence.answers import GivenAnswer, OnStep, PartSeen, RunStep, ignore_step
 from kg_agents.evidence.ledger import Cited, Ledger
 from kg_agents.evidence.values import IdLabels, Remembered, Triple
 from kg_agents.linking import resolver
 from kg_agents.llm import Llm
-from kg_agents.llm.dialogue import Dialogue, Unreadable, Writer, fitting
+from kg_agents.llm.dialogue import Dialogue, Writer, fitting
 from kg_agents.papers.oda.facts import Bundle, FactLines
 from kg_agents.papers.oda.replies import Action, Offer
 from kg_agents.parameters import OdaSettings
@@ -226,9 +224,6 @@ def _left_out(lines: int) -> str:
     return f"[{lines:,} lines are left out to save room]"
 
 
-T = TypeVar("T")
-
-
 @dataclass(frozen=True, slots=True)
 class OdaMeans:
     """The graph, the parameters, what the graph calls itself, and the model that reflects where it is another one."""
@@ -259,27 +254,3 @@ class OdaMeans:
         resolve = resolver(self.graph, run.talk)
         run.answers = await run.ledger.answers(cited, run.question, run.asked, resolve, as_given=as_given)
         run.concluded, run.missing, run.own = True, found.missing, found.own
-
-    async def ask(
-        self,
-        run: OdaRun,
-        write: Writer,
-        purpose: str,
-        read: Callable[[str], T | Unreadable],
-        form: type[BaseModel] | None = None,
-        llm: Llm | None = None,
-    ) -> T:
-        """Return what the model's reply says.
-
-        Args:
-            run: The run.
-            write: Writes the prompt.
-            purpose: What for, in a word.
-            read: Reads the reply.
-            form: What the reply fills in, where the service can have it do so.
-            llm: The model, where it is another one.
-
-        Raises:
-            FailedReply: Neither the first nor the second reply could be used.
-        """
-        return await run.talk.ask(self.settings.task(purpose, write, form), read, llm)

@@ -65,7 +65,7 @@ class Turns:
             own=self.means.own,
             examples=self.means.examples(AnswerPrompt),
         )
-        found = await self.means.ask(run, fitted(prompt), "answer", read_conclusion)
+        found = await run.talk.ask(self.means.settings.task("answer", fitted(prompt)), read_conclusion)
         await self.means.conclude(run, found, [_in_memory(run, each) for each in found.answers])
 
     async def _look(self, seen: Exploration) -> None:
@@ -125,9 +125,8 @@ class Turns:
             last=last,
             examples=self.means.examples(TurnPrompt),
         )
-        turn = await self.means.ask(
-            run, fitted(prompt, "facts"), "turn", lambda reply: read_turn(reply, offer), TurnForm
-        )
+        task = self.means.settings.task("turn", fitted(prompt, "facts"), TurnForm)
+        turn = await run.talk.ask(task, partial(read_turn, offer=offer))
         seen.fresh = []
         return turn
 
