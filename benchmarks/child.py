@@ -53,7 +53,7 @@ def run_job(name: str, *paths: str | Path) -> Usage:
 
 def import_ours(source: str, target: str, *, sparql: bool = True) -> Job:
     """Build a store with all its indexes."""
-    from kg_adapters.index.build.build import build_store
+    from kg_adapters.importing.build import build_store
     from kg_adapters.local.import_options import ImportOptions
 
     yield None

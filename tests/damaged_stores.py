@@ -19,7 +19,7 @@ from mcp import Client
 from calls import reply_of
 from embedders import LEXICAL, RecordingEmbedder
 from kg_adapters.errors import InvalidSource
-from kg_adapters.index.build.build import build_store
+from kg_adapters.importing.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.reloading import ReloadingAdapter

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rdflib.namespace import RDF, RDFS, SKOS
 
 from kg_adapters.files.json_graphs import NODE_NAMESPACE, RELATION_NAMESPACE
-from kg_adapters.index.build.build import build_store
+from kg_adapters.importing.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyoxigraph
 
-from kg_adapters.index.build.build import build_store
+from kg_adapters.importing.build import build_store
 from kg_adapters.index.builder import IndexBuilder
 from kg_adapters.index.graph_index import GraphIndex
 from kg_adapters.labels import Vocabulary

@@ -31,16 +31,16 @@ READS_ENVIRONMENT: Final = {
 }
 SPEAKS_TO_PEOPLE: Final = ("kg_server/cli.py", "kg_server/commands/", "kg_server/demo.py")
 LAYERS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
-    "kg_adapters.index.build": (
+    "kg_adapters.importing": (
         ("kg_",),
-        ("kg_adapters/index/build/", "kg_adapters/extraction/", "kg_adapters/local/cache.py", "kg_server/commands/"),
+        ("kg_adapters/importing/", "kg_adapters/extraction/", "kg_adapters/local/cache.py", "kg_server/commands/"),
     ),
     "kg_adapters.local": (
         ("kg_adapters/",),
         (
             *(
                 "kg_adapters/local/",
-                "kg_adapters/index/build/",
+                "kg_adapters/importing/",
                 "kg_adapters/extraction/",
                 "kg_adapters/rdflib_adapter.py",
             ),

@@ -15,7 +15,7 @@ from typing import Final
 import anyio
 
 from kg_adapters.embedding import MiniLmEmbedder
-from kg_adapters.index.build.build import build_store
+from kg_adapters.importing.build import build_store
 from kg_adapters.local.cache import sample_file
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store

@@ -11,11 +11,10 @@ import anyio.to_thread
 import numpy as np
 import rdflib
 
-from kg_adapters.definition_files import schema_of
 from kg_adapters.errors import BackendError
 from kg_adapters.index.builder import index_of
 from kg_adapters.index.graph_index import bare_relations, local_name, name_rows, uses_of_relations
-from kg_adapters.index.profiling import profile_of_index, schema_rows
+from kg_adapters.index.profiling import profile_of_index, schema_of_index
 from kg_adapters.index.reader import IndexReader
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.sparql.pool import SparqlLimits
@@ -67,7 +66,7 @@ class _Copy:
         return profile_of_index(self.index, self._vocabulary)
 
     def schema(self, prefixes: Prefixes) -> GraphSchema:
-        return schema_of(schema_rows(self.index, self._vocabulary), prefixes)
+        return schema_of_index(self.index, self._vocabulary, prefixes)
 
     def search(self, text: str, limit: int, type: Node | None) -> Sequence[Candidate]:
         if type is None:

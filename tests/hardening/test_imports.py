@@ -16,7 +16,7 @@ from mcp import Client
 
 from calls import reply_of
 from embedders import LEXICAL
-from kg_adapters.index.build.build import build_store
+from kg_adapters.importing.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.reloading import ReloadingAdapter
 from kg_adapters.local.store import open_store
@@ -32,7 +32,7 @@ MOMENTS = 20
 KILLED_IMPORTS = """
 import json, os, random, shutil, signal, sys
 from pathlib import Path
-from kg_adapters.index.build.build import build_store
+from kg_adapters.importing.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.sparql.store import statements
 from kg_adapters.local.store import open_store

@@ -12,7 +12,7 @@ import pytest
 
 import watched_server
 from conftest import SHARED_DATA
-from kg_adapters.index.build.build import build_store
+from kg_adapters.importing.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from stdio_processes import HELLO, Spoken, request
 

@@ -18,7 +18,7 @@ from kg_adapters.errors import InvalidSource
 from kg_adapters.files.reader import SourceReader
 from kg_adapters.files.rows import line_of
 from kg_adapters.files.sources import Source
-from kg_adapters.index.build.build import build_store
+from kg_adapters.importing.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store
 from kg_adapters.open_options import Progress, ReadingLimits
@@ -37,7 +37,7 @@ ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="limits on memory,
 IMPORT_THAT_NAMES_ITS_CHILD = """
 import os, sys
 from pathlib import Path
-from kg_adapters.index.build.build import build_store
+from kg_adapters.importing.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 
 def tell(progress):
@@ -52,7 +52,7 @@ build_store([Path(sys.argv[1])], Path(sys.argv[2]), ImportOptions(), tell)
 IMPORT_THAT_WEIGHS_ITSELF = """
 import sys
 from pathlib import Path
-from kg_adapters.index.build.build import build_store
+from kg_adapters.importing.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.worker_process import limit_memory
 
@@ -70,7 +70,7 @@ IMPORT_WITHOUT_MEMORY = """
 import sys
 from pathlib import Path
 from kg_adapters.errors import InvalidSource
-from kg_adapters.index.build.build import build_store
+from kg_adapters.importing.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.worker_process import limit_memory
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from kg_adapters.errors import InvalidSource
 from kg_adapters.files.rows import Row
-from kg_adapters.index.build.import_builder import ImportBuilder
-from kg_adapters.index.build.lists import RDF
+from kg_adapters.importing.import_builder import ImportBuilder
+from kg_adapters.importing.lists import RDF
 from kg_adapters.index.graph_index import EdgeTable, GraphIndex, LinkTable, StringTable
 from kg_adapters.index.storage import GrowingArray, IndexStorage, Room, merge_tables
 from kg_adapters.labels import RDF_TYPE, Vocabulary

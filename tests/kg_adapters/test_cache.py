@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.index.build.build import build_store
+from kg_adapters.importing.build import build_store
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.cache import open_cached, open_sample, sample_file
 from kg_adapters.local.import_options import ImportOptions

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from kg_adapters.errors import InvalidRequest, InvalidSource
-from kg_adapters.index.build.build import build_store
-from kg_adapters.index.build.naming import LikelyName, NamingReport
+from kg_adapters.importing.build import build_store
+from kg_adapters.importing.naming import LikelyName, NamingReport
 from kg_adapters.labels import ChosenRelations, Vocabulary, chosen_prefixes
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.import_options import ImportOptions

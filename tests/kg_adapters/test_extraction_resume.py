@@ -13,7 +13,7 @@ from extractions import WatchedGraph, content_of, extracted, order_for
 from kg_adapters.errors import BackendUnavailable, InvalidRequest, InvalidSource
 from kg_adapters.extraction.extract import Order
 from kg_adapters.extraction.journal import Bounds, Journal
-from kg_adapters.index.build.build import build_store
+from kg_adapters.importing.build import build_store
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import LocalStore, open_store

@@ -7,7 +7,7 @@ import pytest
 
 from extractions import WatchedGraph, extracted, offline, order_for
 from kg_adapters.extraction.journal import Bounds
-from kg_adapters.index.build.build import build_store
+from kg_adapters.importing.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store
 from kg_adapters.requests import NeighborRequest

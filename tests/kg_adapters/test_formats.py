@@ -17,7 +17,7 @@ from kg_adapters.files.reader import SourceReader
 from kg_adapters.files.recognition import parts_of
 from kg_adapters.files.rows import line_of
 from kg_adapters.files.sources import gather_sources
-from kg_adapters.index.build.build import ImportReport, build_store
+from kg_adapters.importing.build import ImportReport, build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store
 from kg_adapters.open_options import ReadingLimits

@@ -8,7 +8,7 @@ import pytest
 
 from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.files.json_graphs import LabelKeys, read_graph_json, read_subgraphs
-from kg_adapters.index.build.build import build_store
+from kg_adapters.importing.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store
 from kg_adapters.terms import Iri, node_from_key

@@ -11,8 +11,8 @@ import pyoxigraph as ox
 import pytest
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.index.build.build import ImportReport, build_store
-from kg_adapters.index.build.naming import NamingReport
+from kg_adapters.importing.build import ImportReport, build_store
+from kg_adapters.importing.naming import NamingReport
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import Counts, LocalStore, open_store
@@ -26,7 +26,7 @@ LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 KILLED_IMPORT = """
 import os, signal, sys
 from pathlib import Path
-from kg_adapters.index.build.build import build_store
+from kg_adapters.importing.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 
 def die(progress):
@@ -40,7 +40,7 @@ CRAMPED_IMPORT = """
 import resource, sys
 from pathlib import Path
 from kg_adapters.errors import InvalidSource
-from kg_adapters.index.build.build import build_store
+from kg_adapters.importing.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 
 room, most = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -8,7 +8,7 @@ import pyoxigraph as ox
 import pytest
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.index.build.build import build_store
+from kg_adapters.importing.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.sparql.store import ensure_sparql_store

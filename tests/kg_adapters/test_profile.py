@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kg_adapters.definition_files import profile_text, read_profile, write_profile
+from kg_adapters.definition_files import profile_text, read_profile
 from kg_adapters.index.block_files import Damage
 from kg_adapters.index.graph_index import Dictionary, GraphIndex, bare_relations
 from kg_adapters.index.profiling import profile_of_index
@@ -152,26 +152,10 @@ def test_of_very_many_datatypes_the_most_frequent_are_listed() -> None:
     )
 
 
-def test_a_profile_is_read_as_it_was_written(tmp_path: Path) -> None:
-    index = index_of(any_graph(3))
-    profile = profile_of_index(index, Vocabulary())
-    write_profile(tmp_path, profile)
-    assert read_profile((tmp_path / "profile.json").read_bytes()) == profile
-
-
 @pytest.mark.parametrize("text", [b"", b"{}", b"[]", b"\xff\xfe"])
 def test_a_damaged_profile_is_told(text: bytes) -> None:
     with pytest.raises(Damage, match=r"profile\.json cannot be read"):
         read_profile(text)
-
-
-def test_a_profile_that_names_no_term_is_damaged(tmp_path: Path) -> None:
-    write_profile(tmp_path, profile_of_index(index_of(["a knows b"]), Vocabulary()))
-    text = (tmp_path / "profile.json").read_bytes()
-    changed = text.replace(b'"terms":["http://example.org/knows"]', b'"terms":[]')
-    assert changed != text
-    with pytest.raises(Damage, match=r"profile\.json cannot be read"):
-        read_profile(changed)
 
 
 def test_a_profile_of_many_classes_says_that_it_lists_only_the_largest() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kg_adapters.errors import InvalidRequest, Unsupported
-from kg_adapters.index.build.build import build_store
+from kg_adapters.importing.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.reloading import ReloadingAdapter
 from kg_adapters.registry import OpenOptions, hidden_path, open_graph, path_of

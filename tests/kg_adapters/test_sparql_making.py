@@ -14,7 +14,7 @@ import anyio.to_thread
 import pytest
 
 from kg_adapters.errors import BackendError, BackendUnavailable, GraphReplaced
-from kg_adapters.index.build.build import build_store
+from kg_adapters.importing.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.reloading import ReloadingAdapter

@@ -61,7 +61,7 @@ async def test_a_damaged_file_is_counted_again(tmp_path: Path) -> None:
     parts = replace(parts_of(endpoint, queries()), file=SchemaFile(tmp_path, ("fleet",)))
     profile = await SparqlAdapter(parts).profile()
     (file,) = (tmp_path / "endpoints").glob("*-profile.json")
-    file.write_text(file.read_text(encoding="utf-8").replace("terms", "nothing"), encoding="utf-8")
+    file.write_text(file.read_text(encoding="utf-8").replace("everything", "nothing"), encoding="utf-8")
     assert await SparqlAdapter(parts).profile() == profile
     assert len(endpoint.asked) == 4
 

@@ -7,7 +7,7 @@ import pytest
 
 from kg_adapters.errors import InvalidSource
 from kg_adapters.files.tables import TableReader
-from kg_adapters.index.build.build import build_store
+from kg_adapters.importing.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.open_options import ReadingLimits
 

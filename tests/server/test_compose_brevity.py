@@ -9,7 +9,7 @@ from mcp import Client
 
 from calls import Reply, reply_of, rows
 from compositions import compose_server, composed
-from kg_adapters.index.build.build import build_store
+from kg_adapters.importing.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store

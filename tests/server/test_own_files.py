@@ -6,7 +6,7 @@ import pytest
 from mcp import Client
 
 from calls import reply_of
-from kg_adapters.index.build.build import build_store
+from kg_adapters.importing.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store

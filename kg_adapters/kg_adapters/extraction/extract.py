@@ -11,7 +11,7 @@ from kg_adapters.errors import InvalidSource
 from kg_adapters.extraction.journal import Cut, Journal, Plan, Request, Unknown, ValueChoice
 from kg_adapters.extraction.seeds import find_seeds
 from kg_adapters.extraction.walking import Asker, Walk
-from kg_adapters.index.build.build import ImportReport, build_in
+from kg_adapters.importing.build import ImportReport, build_in
 from kg_adapters.index.graph_index import GraphIndex
 from kg_adapters.index.neighborhood import Neighborhood
 from kg_adapters.local.import_options import ImportOptions

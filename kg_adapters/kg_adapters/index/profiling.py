@@ -2,19 +2,18 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from kg_adapters.definition_files import SCHEMA_FILE, ClassRow, FeatureRow, RelationRow, SchemaRows, ValueRow
 from kg_adapters.index.columns import PASSES, Extremes, Sums, first_of_each, most_of_each, portions, summed
 from kg_adapters.index.graph_index import Dictionary, GraphIndex, Ints, Longs, bare_relations, edges_by_relation, parts
 from kg_adapters.index.kinds import ClassMembership, KindSums, Rows, inverses_of, members_of
 from kg_adapters.labels import Vocabulary
-from kg_adapters.models import EdgeDirection
+from kg_adapters.models import ClassSummary, Count, EdgeDirection, FeatureSummary, GraphSchema, RelationSummary
 from kg_adapters.open_options import memory_of_the_machine_mb
+from kg_adapters.prefixes import Prefixes
 from kg_adapters.profile import (
     COMPARED,
     MAX_DATATYPES,
@@ -32,7 +31,7 @@ from kg_adapters.profile import (
     kind_of,
     unit_in,
 )
-from kg_adapters.terms import Iri
+from kg_adapters.terms import Iri, Triple
 
 _Pairs: TypeAlias = list[tuple[int, int]]
 _Listed: TypeAlias = tuple[tuple[PropertyProfile, ...], bool]
@@ -303,23 +302,19 @@ _MAX_EXAMPLE: Final = 200
 _MAX_LOOKED_AT: Final = 1_000
 
 
-def write_schema(folder: Path, index: GraphIndex, vocabulary: Vocabulary) -> None:
-    """Count the classes, relations and features of a graph and write them into its store's folder."""
-    (folder / SCHEMA_FILE).write_text(schema_rows(index, vocabulary).model_dump_json(), encoding="utf-8")
-
-
-def schema_rows(index: GraphIndex, vocabulary: Vocabulary) -> SchemaRows:
+def schema_of_index(index: GraphIndex, vocabulary: Vocabulary, prefixes: Prefixes | None = None) -> GraphSchema:
     """Return the classes, relations and features of a graph, the largest first, with an example of each."""
     counts = _SchemaCounts(index)
     classes = counts.classes(vocabulary.types)
     relations = _largest(edges_by_relation(index))
     features = _largest(np.bincount(index.features.relations, minlength=len(index.relations)))
-    return SchemaRows(
-        entities=int(np.count_nonzero(~bare_relations(index))),
-        triples=len(index.out.neighbors),
+    return GraphSchema(
+        entities=Count(int(np.count_nonzero(~bare_relations(index)))),
+        triples=Count(len(index.out.neighbors)),
         classes=tuple(classes[:SCHEMA_CLASSES]),
         relations=tuple(counts.relations(relations[:SCHEMA_RELATIONS])),
         features=tuple(counts.features(features[:SCHEMA_RELATIONS])),
+        prefixes=prefixes or Prefixes(),
         complete=len(classes) <= SCHEMA_CLASSES and max(len(relations), len(features)) <= SCHEMA_RELATIONS,
     )
 
@@ -329,61 +324,47 @@ class _SchemaCounts:
 
     def __init__(self, index: GraphIndex) -> None:
         self._index = index
+        self._names = Dictionary(index)
         self._degrees = np.diff(index.links.starts)
 
-    def classes(self, types: Sequence[Iri]) -> list[ClassRow]:
+    def classes(self, types: Sequence[Iri]) -> list[ClassSummary]:
         """Return every class, the largest first."""
         into, instances = self._index.into, dict[int, Ints]()
-        ids = [self._index.relations.find(iri.value) for iri in types]
-        groups = np.flatnonzero(np.isin(into.relations, [number for number in ids if number is not None]))
+        groups = np.flatnonzero(np.isin(into.relations, list(self._names.relation_ids(types))))
         for group, owner in zip(groups.tolist(), into.owners()[groups].tolist(), strict=True):
             found = into.neighbors[into.starts[group] : into.starts[group + 1]]
             instances[owner] = np.union1d(instances[owner], found) if owner in instances else found
         order = sorted(instances, key=lambda owner: (-len(instances[owner]), owner))
         return [
-            ClassRow(
-                key=self._index.nodes[owner],
-                label=self._label(owner),
-                instances=len(instances[owner]),
-                example=self._index.nodes[self._best(instances[owner])],
+            ClassSummary(
+                self._names.node(owner),
+                self._names.label(owner),
+                Count(len(instances[owner])),
+                self._names.node(self._best(instances[owner])),
             )
             for owner in order
         ]
 
-    def relations(self, chosen: Sequence[tuple[int, int]]) -> list[RelationRow]:
-        """Return relations with their number of triples, given as pairs of id and number."""
+    def relations(self, chosen: Sequence[tuple[int, int]]) -> Iterator[RelationSummary]:
+        """Yield relations with their number of triples, given as pairs of id and number."""
         out = self._index.out
         owners = out.owners()
         best = self._best_rows(out.relations, owners)
-        rows: list[RelationRow] = []
-        for relation, count in chosen:
-            group = best[relation]
+        for number, count in chosen:
+            group, relation = best[number], self._names.relation(number)
             tail = self._best(out.neighbors[out.starts[group] : out.starts[group + 1]])
-            rows.append(
-                RelationRow(
-                    iri=self._index.relations[relation],
-                    label=self._relation_label(relation),
-                    triples=count,
-                    example=(self._index.nodes[int(owners[group])], self._index.nodes[tail]),
-                )
-            )
-        return rows
+            example = Triple(self._names.node(int(owners[group])), relation, self._names.node(tail))
+            yield RelationSummary(relation, self._relation_label(number), Count(count), example)
 
-    def features(self, chosen: Sequence[tuple[int, int]]) -> list[FeatureRow]:
-        """Return relations to literals with their number of statements, given as pairs of id and number."""
+    def features(self, chosen: Sequence[tuple[int, int]]) -> Iterator[FeatureSummary]:
+        """Yield relations to literals with their number of statements, given as pairs of id and number."""
         table = self._index.features
         owners = np.repeat(np.arange(len(self._degrees), dtype=np.int32), np.diff(table.starts))
         short = np.flatnonzero(np.diff(table.values.offsets) <= _MAX_EXAMPLE)
         best = self._best_rows(table.relations[short], owners[short])
-        return [
-            FeatureRow(
-                iri=self._index.relations[relation],
-                label=self._relation_label(relation),
-                statements=count,
-                example=self._value(int(short[best[relation]])) if relation in best else None,
-            )
-            for relation, count in chosen
-        ]
+        for number, count in chosen:
+            example = self._names.literal(int(short[best[number]])) if number in best else None
+            yield FeatureSummary(self._names.relation(number), self._relation_label(number), Count(count), example)
 
     def _best_rows(self, relations: Ints, owners: Ints) -> dict[int, int]:
         found = Extremes()
@@ -396,21 +377,9 @@ class _SchemaCounts:
     def _best(self, nodes: Ints) -> int:
         return int(nodes[np.argmax(self._degrees[nodes[:_MAX_LOOKED_AT]])])
 
-    def _label(self, node: int) -> str | None:
-        row = int(self._index.labels[node])
-        return None if row < 0 else self._index.features.values[row]
-
     def _relation_label(self, relation: int) -> str | None:
         node = int(self._index.relation_nodes[relation])
-        return None if node < 0 else self._label(node)
-
-    def _value(self, row: int) -> ValueRow:
-        table, language = self._index.features, int(self._index.features.languages[row])
-        return ValueRow(
-            value=table.values[row],
-            datatype=self._index.datatypes[int(table.datatypes[row])],
-            language=None if language < 0 else self._index.languages[language],
-        )
+        return None if node < 0 else self._names.label(node)
 
 
 def _largest(counts: Longs) -> list[tuple[int, int]]:

@@ -61,7 +61,7 @@ def open_cached(
         if _fresh(folder, sources) is None:
             seen = _look(sources)
             if not _same_content(folder, sources):
-                from kg_adapters.index.build.build import build_store  # noqa: PLC0415 - needed once for a file
+                from kg_adapters.importing.build import build_store  # noqa: PLC0415 - needed once for a file
 
                 _clear_ruins(folder)
                 build_store(paths, folder, options, progress)

@@ -29,7 +29,7 @@ from kg_adapters.local.swap import recover
 from kg_adapters.prefixes import Prefixes
 from kg_boundary.regular_files import read_regular
 
-FORMAT: Final = 5
+FORMAT: Final = 6
 STORE_FILE: Final = "store.json"
 INDEX_FOLDER: Final = "index"
 OXIGRAPH_FOLDER: Final = "oxigraph"

@@ -245,7 +245,7 @@ class _Summary:
         return Count(row.number("n") or 0, exact=kind in self._found.whole)
 
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 FOLDER: Final = "endpoints"
 EXPIRY_S: Final = 24 * 3600.0
 

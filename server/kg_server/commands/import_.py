@@ -39,8 +39,8 @@ from kg_server.schema_view import schema_view
 from kg_server.settings import Settings, variable
 
 if TYPE_CHECKING:
-    from kg_adapters.index.build.build import ImportReport
-    from kg_adapters.index.build.naming import NamingReport
+    from kg_adapters.importing.build import ImportReport
+    from kg_adapters.importing.naming import NamingReport
     from kg_adapters.local.import_options import ImportOptions
 
 
@@ -371,7 +371,7 @@ def _usual_options(settings: Settings) -> "ImportOptions":
 
 
 def _build(files: Sequence[Path], to: Path, reading: "ImportOptions", *, update: bool) -> "ImportReport":
-    from kg_adapters.index.build.build import build_store
+    from kg_adapters.importing.build import build_store
 
     with standard_input(files, reading.limits) as given, shown_progress() as progress:
         try:

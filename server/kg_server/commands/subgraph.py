@@ -75,7 +75,7 @@ def subgraph(  # noqa: PLR0913, PLR0917 - one argument for each option
     from kg_adapters.extraction.extract import Order
     from kg_adapters.extraction.journal import Bounds, Journal, Request
     from kg_adapters.extraction.seeds import FIELDS, read_entities
-    from kg_adapters.index.build.build import check_target
+    from kg_adapters.importing.build import check_target
     from kg_adapters.local.swap import exclusively
 
     content, source = read_entities(entities)

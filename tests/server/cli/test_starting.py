@@ -130,7 +130,7 @@ def test_a_server_lists_its_tools_without_what_only_their_answers_need(tmp_path:
 
 def test_what_was_imported_once_opens_without_what_imports(tmp_path: Path) -> None:
     (tmp_path / "g.nt").write_text("<http://e/a> <http://e/p> <http://e/b> .\n", encoding="utf-8")
-    imports = {"kg_adapters.index.build.build", "kg_adapters.files.reader"}
+    imports = {"kg_adapters.importing.build", "kg_adapters.files.reader"}
     assert loaded(OPENED, tmp_path / "g.nt", tmp_path / "cache") >= imports
     assert not loaded(OPENED, tmp_path / "g.nt", tmp_path / "cache") & imports
 

@@ -15,18 +15,18 @@ from typing import Final, overload
 
 import numpy as np
 
-from kg_adapters.definition_files import write_profile
+from kg_adapters.definition_files import PROFILE_FILE, SCHEMA_FILE, profile_text, schema_text
 from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.files.json_graphs import GRAPH_JSON_NAMESPACES, NODE_NAMESPACE, RELATION_NAMESPACE
 from kg_adapters.files.reader import ReadFilter, SourceReader, file_number_after
 from kg_adapters.files.recognition import parts_of
 from kg_adapters.files.rows import Row
 from kg_adapters.files.sources import Source, Sources, gather_sources, look
+from kg_adapters.importing.import_builder import ImportBuilder
+from kg_adapters.importing.naming import NamingReport, naming_of
 from kg_adapters.index.block_files import Damage
-from kg_adapters.index.build.import_builder import ImportBuilder
-from kg_adapters.index.build.naming import NamingReport, naming_of
 from kg_adapters.index.graph_index import GraphIndex, bare_relations, edges_by_relation, written
-from kg_adapters.index.profiling import profile_of_index, write_schema
+from kg_adapters.index.profiling import profile_of_index, schema_of_index
 from kg_adapters.index.storage import IndexStorage
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.array_files import ArrayFiles, open_index
@@ -293,9 +293,10 @@ class _Import:
         self._steps.tell("searching")
         build_text_index(folder, index, self._vocabulary)
         files.let_go()
-        write_schema(folder, index, self._vocabulary)
+        (folder / SCHEMA_FILE).write_text(schema_text(schema_of_index(index, self._vocabulary)), encoding="utf-8")
         files.let_go()
-        write_profile(folder, profile_of_index(index, self._vocabulary, files.let_go, self._options.limits.memory))
+        profile = profile_of_index(index, self._vocabulary, files.let_go, self._options.limits.memory)
+        (folder / PROFILE_FILE).write_text(profile_text(profile), encoding="utf-8")
         files.let_go()
         self._steps.tell("saving")
         write_store_info(folder, self._info(folder, index, counts))

@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 
 from kg_adapters.files.rows import Row
-from kg_adapters.index.build.lists import Structure, Texts, unfolded, unfolded_lists
-from kg_adapters.index.build.naming import names_of_relations, plain_labels
+from kg_adapters.importing.lists import Structure, Texts, unfolded, unfolded_lists
+from kg_adapters.importing.naming import names_of_relations, plain_labels
 from kg_adapters.index.builder import IndexBuilder
 from kg_adapters.index.graph_index import GraphIndex
 from kg_adapters.index.statements import Collected, Numbered

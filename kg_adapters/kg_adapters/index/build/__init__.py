@@ -1,1 +1,0 @@
-"""Builds the index of a graph from its statements, in bounded memory."""
