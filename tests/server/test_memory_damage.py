@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from calls import plain
 from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.terms import Iri
@@ -150,8 +151,8 @@ async def test_the_tools_show_what_is_whole_and_name_what_is_not(tokyo: LocalAda
         " Left out: 1 fact damaged in the file (of memory 1 there, in the order of appending: 1). The others are as "
         "they were written."
     )
-    line = "Tokyo (Q1490) -[country (P17)]-> Japan (Q17)"
-    assert read.text == resource == f"The memory holds 2 facts in 2 paths; 1 here.{left_out}\n{line}"
+    line = "Tokyo -[country]-> Japan"
+    assert read.plain.text == plain(resource) == f"The memory holds 2 facts in 2 paths; 1 here.{left_out}\n{line}"
     assert (facts_of(read), read.data["status"]) == ([["2", *LAND, "verified"]], "truncated")
     assert grown.summary == f"Kept 1 new fact; memory {handle} holds 3 facts in 3 paths.{left_out}"
     assert (len(facts_of(grown)), grown.data["status"]) == (2, "truncated")

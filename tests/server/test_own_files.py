@@ -81,17 +81,15 @@ QUESTIONS: dict[str, dict[str, list[str]]] = {
         "Feature[Upper Mill, daily output]": ["10 quire"],
         "Max[Type[paper mill], daily output]": ["22.5 quire."],
         "Sum[Type[paper mill], daily output]": ["39.5 quire."],
-        "Top[Type[paper mill], elevation above sea level]": [
-            "Old Paper Mill (Q900000103) | elevation above sea level (P2044) | 1,405 m"
-        ],
+        "Top[Type[paper mill], elevation above sea level]": ["Old Paper Mill | elevation above sea level | 1,405 m"],
         "Where[Type[paper mill], daily output > 9 quire]": ["Upper Mill", "Weir Mill"],
-        "Table[Type[paper mill], length, employees]": ["Weir Mill (Q900000102) | 1.2 km | 9"],
+        "Table[Type[paper mill], length, employees]": ["Weir Mill | 1.2 km | 9"],
     },
     "bridges-qudt.ttl": {
         "Max[Type[bridge], length]": ["1,848 m."],
         "Mean[Type[bridge], clearance]": ["21.4 m."],
         "Feature[Mill Bridge, weight limit]": ["3.5 TON_Metric"],
-        "Bottom[Type[bridge], opened]": ["Mill Bridge (ex:mill) | opened (ex:opened) | 1874"],
+        "Bottom[Type[bridge], opened]": ["Mill Bridge | opened | 1874"],
     },
 }
 
@@ -104,7 +102,7 @@ async def test_a_file_of_ones_own_answers_questions_about_itself(name: str, tmp_
     async with Client(build_server(graph, Settings())) as client:
         for question, expected in QUESTIONS[name].items():
             reply = reply_of(await client.call_tool("Compose", {"expression": question}))
-            told = [line for line in reply.text.splitlines() if not line.startswith("prefixes")]
+            told = [line for line in reply.plain.text.splitlines() if not line.startswith("prefixes")]
             assert [each for each in expected if not any(each in line for line in told)] == [], reply.plain.text
     await graph.aclose()
 

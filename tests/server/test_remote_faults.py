@@ -8,7 +8,7 @@ import anyio
 import pytest
 from mcp import Client
 
-from calls import Reply, reply_of
+from calls import Reply, reply_of, rows
 from fault_endpoint import (
     FaultEndpoint,
     Script,
@@ -62,9 +62,8 @@ async def neighbors(client: Client, city: str) -> Reply:
 
 
 async def is_healthy(client: Client, city: str = "kyoto") -> bool:
-    lines = {"kyoto": "country (ex:country) | Japan (ex:japan)"}
-    lines["paris"] = "country (ex:country) | France (ex:france)"
-    return (await neighbors(client, city)).lines[:1] == [lines[city]]
+    country = {"kyoto": "ex:japan", "paris": "ex:france"}[city]
+    return [f"ex:{city}", "ex:country", country] in rows((await neighbors(client, city)).data.get("triples", []))
 
 
 @asynccontextmanager
