@@ -105,6 +105,15 @@ async def test_what_only_shares_words_is_suggested_and_never_taken(family: Local
         )
 
 
+async def test_a_suggested_relation_comes_with_its_inverse(graph_of: Callable[[str], LocalAdapter]) -> None:
+    owl = "@prefix owl: <http://www.w3.org/2002/07/owl#> ."
+    graph = graph_of(
+        f'{owl} {FAMILY} ex:child rdfs:label "child"@en ; owl:inverseOf ex:father . ex:bob ex:child ex:ann .'
+    )
+    reply = await call(graph, "GetNeighbor", entity="ex:ann", relation="father of")
+    assert "Did you mean father (the inverse of child)" in reply.plain.summary
+
+
 async def test_node_is_still_taken_for_entity_and_not_listed(tokyo: LocalAdapter) -> None:
     async with Client(build_server(tokyo, Settings())) as client:
         listed = {tool.name: set(tool.input_schema["properties"]) for tool in (await client.list_tools()).tools}
