@@ -1,9 +1,14 @@
 """A graph that is already in this process as an rdflib `Graph` or `Dataset`, whatever store plugin holds it."""
 # ruff: noqa: D102 - what an adapter's methods do is documented on the protocol
 
+import shutil
+import tempfile
+import weakref
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cached_property
+from pathlib import Path
 from typing import TypeVar
 
 import anyio
@@ -17,8 +22,8 @@ from kg_adapters.index.graph_index import bare_relations, local_name, name_rows,
 from kg_adapters.index.profiling import profile_of_index, schema_of_index
 from kg_adapters.index.reader import IndexReader
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.sparql.pool import SparqlLimits
-from kg_adapters.local.sparql.store import SparqlSnapshots
+from kg_adapters.local.sparql.pool import SparqlLimits, SparqlPool
+from kg_adapters.local.sparql.store import ensure_sparql_store
 from kg_adapters.models import (
     Candidate,
     Degree,
@@ -45,7 +50,10 @@ class _Copy:
     """What a graph held when it was read: its index, and what is worked out from that when first asked for."""
 
     def __init__(self, statements: RdflibStatements, vocabulary: Vocabulary, name: str) -> None:
+        self.asked = 0
         self._vocabulary = vocabulary
+        self._copying = anyio.Lock()
+        self._sparql: tuple[SparqlPool, Callable[[], object]] | None = None
         facts = (
             Attribute(head, relation, tail) if isinstance(tail, Literal) else Triple(head, relation, tail)
             for head, relation, tail in statements.match()
@@ -67,6 +75,29 @@ class _Copy:
 
     def schema(self, prefixes: Prefixes) -> GraphSchema:
         return schema_of_index(self.index, self._vocabulary, prefixes)
+
+    async def pool(self, prefixes: Prefixes, limits: SparqlLimits | None) -> SparqlPool:
+        """Return what answers SPARQL, from a folder that is written for the first query."""
+        async with self._copying:
+            if self._sparql is None:
+                # A cancelled caller leaves a thread that is about to stop writing.
+                folder = Path(tempfile.mkdtemp(prefix="kg-sextant-sparql-"))
+                # Also where nobody closes the graph.
+                remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+                with ExitStack() as unfinished:
+                    unfinished.callback(remove)
+                    await ensure_sparql_store(folder, self.index)
+                    unfinished.pop_all()
+                self._sparql = SparqlPool(folder, prefixes, limits), remove
+            return self._sparql[0]
+
+    async def aclose(self) -> None:
+        """End the workers and delete the folder; queries that are still running fail."""
+        if self._sparql is not None:
+            (pool, remove), self._sparql = self._sparql, None
+            with anyio.CancelScope(shield=True):
+                await pool.aclose()
+            remove()
 
     def search(self, text: str, limit: int, type: Node | None) -> Sequence[Candidate]:
         if type is None:
@@ -141,7 +172,9 @@ class RdflibAdapter:
         self._prefixes = prefixes or _bound_prefixes(graph)
         self._turn = anyio.CapacityLimiter(1)
         self._copy: _Copy | None = None
-        self._sparql = SparqlSnapshots(self._prefixes, sparql)
+        self._copies: set[_Copy] = set()
+        self._sparql = sparql
+        self._closed = False
 
     @property
     def name(self) -> str:
@@ -195,17 +228,34 @@ class RdflibAdapter:
         return await self._run(lambda copy: copy.reader.sets.compute(request))
 
     async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
-        index = await self._run(lambda copy: copy.index)
-        return await self._sparql.select(index, query, timeout_s=timeout_s, max_rows=max_rows)
+        if self._closed:
+            raise BackendError("This graph is closed. Open it again.")
+        copy = await self._run(lambda copied: copied)
+        self._copies.add(copy)
+        copy.asked += 1
+        try:
+            # Copying it is not what the deadline is for.
+            pool = await copy.pool(self._prefixes, self._sparql)
+            return await pool.select(query, timeout_s=timeout_s, max_rows=max_rows)
+        finally:
+            copy.asked -= 1
+            await self._close_unneeded()
 
     async def refresh(self) -> None:
-        """Have the graph read again by the next call, after it changed."""
+        """Have the graph read again by the next call, after it changed; queries over the copy go on."""
         async with self._turn:
             self._copy = None
+        await self._close_unneeded()
 
     async def aclose(self) -> None:
-        await self._sparql.aclose()
-        await self.refresh()
+        self._closed, self._copy = True, None
+        for copy in tuple(self._copies):
+            await copy.aclose()
+
+    async def _close_unneeded(self) -> None:
+        for copy in [each for each in self._copies if not each.asked and each is not self._copy]:
+            self._copies.discard(copy)
+            await copy.aclose()
 
     async def _reader(self) -> IndexReader:
         copy = self._copy

@@ -4,11 +4,9 @@ import shutil
 import tempfile
 import threading
 import time
-import weakref
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -24,11 +22,8 @@ from kg_adapters.errors import BackendError, BackendTimeout
 from kg_adapters.files.rows import Row, line_of, load_lines, quad_of
 from kg_adapters.index.graph_index import GraphIndex, written
 from kg_adapters.local.checksums import find_changed_oxigraph, seal_oxigraph
-from kg_adapters.local.sparql.pool import SparqlLimits, SparqlPool
 from kg_adapters.local.store import OXIGRAPH_FOLDER
 from kg_adapters.local.written_lists import WrittenLists
-from kg_adapters.models import SparqlAnswer
-from kg_adapters.prefixes import Prefixes
 
 AddRows: TypeAlias = Callable[[list[Row]], None]
 # Oxigraph sorts what it is given at once in memory: this many statements take about 100 MB.
@@ -248,88 +243,3 @@ def _features(index: GraphIndex, node: Callable[[int], str], relations: Sequence
     columns = owners, table.relations, table.datatypes, table.languages, written(table.values)
     for owner, relation, datatype, language, value in zip(*columns, strict=True):
         yield node(int(owner)), relations[int(relation)], value, datatypes[int(datatype)], tags[int(language)]
-
-
-_FOLDER: Final = "kg-sextant-sparql-"
-
-
-@dataclass(eq=False)
-class _Snapshot:
-    """A copy of one state of a graph, and how many queries it answers at the moment."""
-
-    index: GraphIndex
-    folder: ExitStack
-    pool: SparqlPool
-    asked: int = field(default=0)
-
-
-class SparqlSnapshots:
-    """Answers SPARQL from copies: one of the present state, and those that are still asked about earlier ones.
-
-    Args:
-        prefixes: What queries may use without declaring it, beside the well-known prefixes.
-        limits: How much of the machine queries over one state may take.
-    """
-
-    def __init__(self, prefixes: Prefixes, limits: SparqlLimits | None = None) -> None:
-        self._prefixes = prefixes
-        self._limits = limits
-        self._copying = anyio.Lock()
-        self._present: _Snapshot | None = None
-        self._open: set[_Snapshot] = set()
-        self._closed = False
-
-    async def select(self, index: GraphIndex, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
-        """Run a query over an index, as `SparqlPool.select` does; copying it is not what the deadline is for.
-
-        Raises:
-            BackendError: The copy cannot be written, or this is closed.
-        """
-        snapshot = await self._of(index)
-        snapshot.asked += 1
-        try:
-            return await snapshot.pool.select(query, timeout_s=timeout_s, max_rows=max_rows)
-        finally:
-            snapshot.asked -= 1
-            await self._end_unless_needed(snapshot)
-
-    async def aclose(self) -> None:
-        """End all workers and delete all copies; queries that are still running fail."""
-        self._closed, self._present = True, None
-        for snapshot in tuple(self._open):
-            await self._end(snapshot)
-
-    async def _of(self, index: GraphIndex) -> _Snapshot:
-        async with self._copying:
-            if self._present is None or self._present.index is not index:
-                snapshot = await self._copied(index)
-                before, self._present = self._present, snapshot
-                if before is not None:
-                    await self._end_unless_needed(before)
-            return self._present
-
-    async def _copied(self, index: GraphIndex) -> _Snapshot:
-        if self._closed:
-            raise BackendError("This graph is closed. Open it again.")
-        # A cancelled caller leaves a thread that is about to stop writing.
-        folder = Path(tempfile.mkdtemp(prefix=_FOLDER))
-        # Also where nobody closes the graph.
-        remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        with ExitStack() as stack:
-            stack.callback(remove)
-            await ensure_sparql_store(folder, index)
-            snapshot = _Snapshot(index, stack.pop_all(), SparqlPool(folder, self._prefixes, self._limits))
-        self._open.add(snapshot)
-        return snapshot
-
-    async def _end_unless_needed(self, snapshot: _Snapshot) -> None:
-        if not snapshot.asked and snapshot is not self._present:
-            await self._end(snapshot)
-
-    async def _end(self, snapshot: _Snapshot) -> None:
-        if snapshot not in self._open:
-            return
-        self._open.discard(snapshot)
-        with anyio.CancelScope(shield=True):
-            await snapshot.pool.aclose()
-        snapshot.folder.close()
