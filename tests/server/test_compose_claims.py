@@ -173,6 +173,7 @@ REGIONS = "\n".join(
             "0 nodes. None is in all of the sets, which have 2, 1.",
         ),
         ("Minus[Neighbor[Ort 0, near], Type[town]]", "0 nodes. All 2 are taken away."),
+        ("Where[Neighbor[Ort 5, near], country = Mübumark]", "0 nodes. Ort 5 has no near."),
         (
             "Neighbor[Neighbor[Mübumark, -country], -located in region]",
             "0 nodes. None of the 12 has -located in region.",

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequ
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite
-from typing import Final
+from typing import Final, TypeAlias
 
 from kg_adapters.algebra import (
     Best,
@@ -38,9 +38,9 @@ from kg_adapters.set_walking import compute_sets
 from kg_adapters.sparql.sets import as_sparql
 from kg_adapters.terms import Literal, Node, Term
 from kg_server.answers.coverage import inverses_in_use, one_way
-from kg_server.answers.results import Over, kind_of_value
+from kg_server.answers.results import Over
 from kg_server.compose.filters import AGGREGATES, BEYOND
-from kg_server.compose.lines import RemarkRequest, Told, Worked, chain, noun, told
+from kg_server.compose.lines import RemarkRequest, Told, Worked, chain, kind_of_term, noun, told
 from kg_server.compose.naming import ALL_WAYS, count_of
 from kg_server.compose.reading import Reader
 from kg_server.compose.remarks import remarks_on
@@ -103,13 +103,8 @@ MOST_NODES: Final = 50
 """Of how many nodes all neighbours or values are told."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Statement:
-    """What leads from a node to another one or to a value."""
-
-    node: Node
-    over: Over
-    end: Term
+_Statement: TypeAlias = tuple[Node, Over, Term]
+"""What leads from a node to another one or to a value."""
 
 
 async def look_around(graph: KGAdapter, reader: Reader, number: int, call: Call, most: int) -> Worked:
@@ -121,7 +116,7 @@ async def look_around(graph: KGAdapter, reader: Reader, number: int, call: Call,
     of, values = await reader.set_of(call.node), call.function == "Feature"
     nodes, every = await _nodes(graph, of)
     stated, hidden = await (_features(graph, nodes, most) if values else _edges(graph, nodes, most))
-    size = Count(len({each.end for each in stated}), exact=not hidden and every)
+    size = Count(len({end for _, _, end in stated}), exact=not hidden and every)
     if not size.exact and not graph.remote:
         # The number that Count[…] gives.
         size = await count_of(graph, Values(of, ALL_WAYS) if values else Reached(of, ALL_WAYS))
@@ -151,7 +146,7 @@ async def _features(graph: KGAdapter, nodes: tuple[Node, ...], most: int) -> tup
     pages = await graph.features(FeatureRequest(nodes, limit=most))
     texts = graph.vocabulary.texts
     stated = [
-        _Statement(node, Over(each.relation), each.value)
+        (node, Over(each.relation), each.value)
         for node, page in pages.items()
         for each in page.features
         if each.relation not in texts
@@ -167,7 +162,7 @@ async def _edges(graph: KGAdapter, nodes: tuple[Node, ...], most: int) -> tuple[
     for node, page in pages.items():
         for fact in page.triples:
             backwards = fact.head != node
-            statement = _Statement(node, Over(fact.relation, backwards), fact.head if backwards else fact.tail)
+            statement = node, Over(fact.relation, backwards), fact.head if backwards else fact.tail
             stated.setdefault((node, one_way(fact, inverse_of)), statement)
     return list(stated.values()), _hidden((page.total, len(page.triples)) for page in pages.values())
 
@@ -178,10 +173,9 @@ def _hidden(pages: Iterable[tuple[Count, int]]) -> int:
 
 
 def _lines(graph: KGAdapter, number: int, stated: Sequence[_Statement]) -> Iterator[Told]:
-    for each in stated:
-        kind = (kind_of_value(each.end, graph.prefixes) or "text") if isinstance(each.end, Literal) else "node"
-        text = (each.node, " | ", each.over, " | ", each.end)
-        yield Told(text, (str(number), each.node, each.over, each.end, kind), part=number)
+    for node, over, end in stated:
+        row = (str(number), node, over, end, kind_of_term(end, graph.prefixes))
+        yield Told((node, " | ", over, " | ", end), row, part=number)
 
 
 MOST_IN_CELL: Final = 10

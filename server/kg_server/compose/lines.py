@@ -237,7 +237,7 @@ class _Lines:
             case Listed():
                 over = self._over if self._source else ""
                 for member in computed.members:
-                    yield self._line((member,), self._source, over, member, self._kind(member))
+                    yield self._line((member,), self._source, over, member, kind_of_term(member, self._prefixes))
             case Aggregated() as question if computed.value is not None:
                 value = _total(question, computed.value)
                 unit = unit_of(value) if isinstance(value, Literal) else None
@@ -250,7 +250,9 @@ class _Lines:
             case SharedBy():
                 for shared in computed.shared:
                     over = Over(shared.step.relation, shared.step.direction == "in")
-                    yield self._line((over, " | ", shared.term), "", over, shared.term, self._kind(shared.term))
+                    yield self._line(
+                        (over, " | ", shared.term), "", over, shared.term, kind_of_term(shared.term, self._prefixes)
+                    )
             case _:
                 yield from (self._row(row, alone=len(computed.rows) == 1) for row in computed.rows)
 
@@ -294,7 +296,9 @@ class _Lines:
         number = str(self._number)
         if self._numbers:
             return [(number, node, over, cell.count, exactness(cell.count))]
-        told: list[tuple[Piece, ...]] = [(number, node, over, term, self._kind(term)) for term in cell.terms]
+        told: list[tuple[Piece, ...]] = [
+            (number, node, over, term, kind_of_term(term, self._prefixes)) for term in cell.terms
+        ]
         return told or [(number, node, over, "", "none" if cell.count.exact else "at least")]
 
     @property
@@ -307,8 +311,10 @@ class _Lines:
     ) -> Told:
         return Told(text, (str(self._number), node, over, result, kind), part=self._number, marks=marks)
 
-    def _kind(self, term: Term) -> str:
-        return kind_of_value(term, self._prefixes) or "text" if isinstance(term, Literal) else "node"
+
+def kind_of_term(term: Term, prefixes: Prefixes) -> str:
+    """Return whether a term is a node, or which sort of value it is, for programs."""
+    return kind_of_value(term, prefixes) or "text" if isinstance(term, Literal) else "node"
 
 
 def _values_of(cell: Cell) -> Cell:

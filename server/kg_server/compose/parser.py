@@ -355,12 +355,7 @@ class _Parser:
                 raise self._misread(bracket, unclosed(function))
             raise self._misread(self._at, f"{FORMS[function]} Expected a comma and {second(function)}.")
         behind = skip_blanks(self._text, self._at + 1)
-        if FUNCTIONS.get(name_at(self._text, behind).lower()) and opens_call(self._text, behind):
-            raise self._misread(
-                behind,
-                f"{function} takes no call here. Expected {second(function)}; one that looks like a "
-                "call is put in quotation marks.",
-            )
+        self._refuse_call(function, behind, second(function))
         read = read_route(self._text, self._at + 1, ends, before_operator=condition)
         if read.end >= len(self._text):
             raise self._misread(bracket, unclosed(function))
@@ -371,6 +366,11 @@ class _Parser:
             raise OverLimit(self._text, behind, f"An expression names at most {MAX_RELATIONS} relations. Ask in two.")
         self._at = read.end
         return read.route
+
+    def _refuse_call(self, function: Function, at: int, wanted: str) -> None:
+        if FUNCTIONS.get(name_at(self._text, at).lower()) and opens_call(self._text, at):
+            quotes = "one that looks like a call is put in quotation marks."
+            raise self._misread(at, f"{function} takes no call here. Expected {wanted}; {quotes}")
 
     def _number(self, function: Function, bracket: int) -> int:
         self._at = skip_blanks(self._text, self._at + 1)
@@ -389,12 +389,7 @@ class _Parser:
 
     def _words(self, function: Function, bracket: int, wanted: str) -> Words:
         self._next()
-        if FUNCTIONS.get(name_at(self._text, self._at).lower()) and opens_call(self._text, self._at):
-            raise self._misread(
-                self._at,
-                f"{function} takes no call here. Expected {wanted}; one that looks like a call is put in "
-                "quotation marks.",
-            )
+        self._refuse_call(function, self._at, wanted)
         found = self._argument(bracket, function, (CLOSE,))
         if not found.text.strip():
             raise self._misread(self._at, f"{FORMS[function]} Expected {wanted} here.")
