@@ -61,7 +61,6 @@ class ApiError(_Said):
 
     code: str
     info: str = ""
-    lag: float | None = None
 
 
 class Matched(_Said):
