@@ -1,12 +1,9 @@
 """RDF files are imported once, and a sample is unpacked once."""
 
-import json
 import os
 import shutil
-import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -14,7 +11,7 @@ import pytest
 from kg_adapters.errors import InvalidSource
 from kg_adapters.importing.build import build_store
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.cache import open_cached, open_sample, sample_file
+from kg_adapters.local.cache import open_cached, open_sample
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import FORMAT, Counts, open_store, verify_store
 from kg_adapters.open_options import Progress, ReadingLimits, Stage
@@ -85,16 +82,23 @@ def test_a_folder_is_imported_again_when_a_file_comes_or_goes(source: Path, tmp_
     assert ([file.name for file in open_store(store).info.sources], imports.count) == (["1.nt", "2.nt"], 2)
 
 
-def test_other_options_make_another_store(source: Path, tmp_path: Path) -> None:
+def test_other_options_make_another_store_and_other_limits_do_not(source: Path, tmp_path: Path) -> None:
     german = ImportOptions(sparql=False, vocabulary=Vocabulary(languages=("de",)))
-    stores = {open_cached([source], tmp_path / "cache", options).folder for options in (OPTIONS, german)}
-    assert len(stores) == 2
+    limited = ImportOptions(sparql=False, limits=ReadingLimits(literal_mb=1))
+    first, same, other = (
+        open_cached([source], tmp_path / "cache", options).folder for options in (OPTIONS, limited, german)
+    )
+    assert first == same != other
 
 
-@pytest.mark.parametrize("damage", ["store.json", "index/nodes.text.npy"])
-def test_a_damaged_store_is_imported_again(source: Path, tmp_path: Path, damage: str) -> None:
+@pytest.mark.parametrize("damage", ["store.json", "index/nodes.text.npy", "", "text"])
+def test_a_store_that_is_damaged_or_gone_is_imported_again(source: Path, tmp_path: Path, damage: str) -> None:
     store = open_cached([source], tmp_path / "cache", OPTIONS).folder
-    (store / damage).unlink()
+    if "." in damage:
+        (store / damage).unlink()
+    else:
+        shutil.rmtree(store)
+        (store / damage).mkdir(parents=True)
     verify_store(open_cached([source], tmp_path / "cache", OPTIONS).folder)
 
 
@@ -121,18 +125,6 @@ async def test_a_damaged_sample_is_unpacked_again_once_its_damage_shows(tmp_path
     verify_store(folder)
 
 
-def test_what_is_no_store_makes_room_for_one(source: Path, tmp_path: Path) -> None:
-    store = open_cached([source], tmp_path / "cache", OPTIONS).folder
-    shutil.rmtree(store)
-    (store / "text").mkdir(parents=True)
-    verify_store(open_cached([source], tmp_path / "cache", OPTIONS).folder)
-
-
-def test_a_store_that_is_gone_is_imported_again(source: Path, tmp_path: Path) -> None:
-    shutil.rmtree(open_cached([source], tmp_path / "cache", OPTIONS).folder)
-    verify_store(open_cached([source], tmp_path / "cache", OPTIONS).folder)
-
-
 def test_several_at_once_import_once(source: Path, tmp_path: Path) -> None:
     imports = Imports()
     with ThreadPoolExecutor(4) as pool:
@@ -157,14 +149,6 @@ def test_a_sample_is_unpacked_once_and_whole(name: str, tmp_path: Path) -> None:
     assert "CC0" in (store / "SOURCE.txt").read_text(encoding="utf-8")
     info = verify_store(store).info
     assert (info.format, info.name, info.skipped) == (FORMAT, name, 0)
-
-
-@pytest.mark.parametrize("name", SAMPLES)
-def test_what_is_shipped_has_the_format_of_a_store_today(name: str) -> None:
-    """After a change of the format, `make sample` builds both again."""
-    archive = Path(str(files("kg_adapters.local") / sample_file(name)))
-    with zipfile.ZipFile(archive) as packed:
-        assert json.loads(packed.read("store.json"))["format"] == FORMAT
 
 
 def test_a_damaged_sample_is_unpacked_again(tmp_path: Path) -> None:
@@ -205,12 +189,3 @@ def test_a_link_is_read_by_its_own_ending_though_another_led_to_the_same_file(tm
     assert open_cached([tmp_path / "g.ttl"], tmp_path / "cache", ImportOptions()).info.counts.triples == 1
     with pytest.raises(InvalidSource, match=r"blob, line 1, column 1: "):
         open_cached([tmp_path / "g.nt"], tmp_path / "cache", ImportOptions())
-
-
-def test_other_limits_do_not_import_again(tmp_path: Path) -> None:
-    (tmp_path / "g.ttl").write_text("<http://e/a> <http://e/p> <http://e/b> .", encoding="utf-8")
-    limits = ImportOptions(limits=ReadingLimits(literal_mb=1))
-    stores = {
-        open_cached([tmp_path / "g.ttl"], tmp_path / "cache", options).folder for options in (ImportOptions(), limits)
-    }
-    assert len(stores) == 1

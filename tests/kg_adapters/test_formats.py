@@ -170,11 +170,6 @@ def test_the_context_of_schema_org_is_known(tmp_path: Path, context: str) -> Non
     ]
 
 
-def test_other_contexts_of_the_web_are_refused_with_the_way_out(tmp_path: Path) -> None:
-    with pytest.raises(InvalidSource, match=r"g\.jsonld, .*is on the web.*write the context into the file"):
-        read(write(tmp_path, "g.jsonld", '{"@context": "https://example.org/c.jsonld", "@id": "http://e/a"}'))
-
-
 def imported(folder: Path, name: str, content: str, options: ImportOptions | None = None) -> ImportReport:
     return build_store([write(folder, name, content)], folder / "store", options or ImportOptions(sparql=False))
 

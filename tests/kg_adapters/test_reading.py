@@ -365,10 +365,3 @@ def row_of_quad(quad: ox.Quad) -> Row:
 
 def key_of(node: ox.NamedNode | ox.BlankNode) -> str:
     return node.value if isinstance(node, ox.NamedNode) else str(node)
-
-
-def test_text_that_is_not_utf_8_is_left_out_line_by_line(tmp_path: Path) -> None:
-    path = tmp_path / "g.nt"
-    path.write_bytes(f'{A} {P} "x" .\n{A} {P} "\xff" .\n{A} {P} {A} .\n'.encode("latin-1"))
-    parsed = check_read_as_parsed(path)
-    assert (len(parsed.rows), len(parsed.places)) == (2, 1)

@@ -201,15 +201,11 @@ def test_xml_that_the_parser_puts_up_with_is_read(tmp_path: Path) -> None:
     assert read(SourceReader(), write(tmp_path, "g.rdf", text)) == [A_P_B]
 
 
-def test_an_error_that_the_parser_gives_no_line_says_how_far_reading_came(tmp_path: Path) -> None:
-    path = write(tmp_path, "g.jsonld", '{"@context": "https://e.org/context", "@id": "http://e/a", "name": "A"}')
-    with pytest.raises(InvalidSource, match=r"g\.jsonld, after 0 statements: its context"):
-        read(SourceReader(), path)
-
-
 def test_a_context_on_the_web_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     path = write(tmp_path, "g.jsonld", '{"@context": "https://e.org/context", "@id": "http://e/a", "name": "A"}')
-    with pytest.raises(InvalidSource, match="write the context into the file"):
+    with pytest.raises(
+        InvalidSource, match=r"g\.jsonld, after 0 statements: its context.*write the context into the file"
+    ):
         read(SourceReader(), path)
 
 
@@ -280,29 +276,33 @@ def test_only_the_first_problems_are_kept_but_all_are_counted(tmp_path: Path) ->
     assert (reader.skipped, len(reader.problems)) == (50, 10)
 
 
-@pytest.mark.parametrize("damage", ["cut", "wrong", "bits"])
+@pytest.mark.parametrize("damage", ["cut", "end", "wrong", "bits"])
 def test_a_damaged_archive_is_an_error_or_is_read_as_far_as_it_goes(tmp_path: Path, damage: str) -> None:
-    packed = gzip.compress("".join(f"<http://e/{n}> <http://e/p> <http://e/b> .\n" for n in range(9_000)).encode())
+    packed = gzip.compress(
+        "".join(f"<http://e/{n * 7919 % 9_000}> <http://e/p> <http://e/b> .\n" for n in range(9_000)).encode()
+    )
     half = len(packed) // 2
-    content = {"cut": packed[:half], "wrong": b"no archive", "bits": packed[:half] + b"\xff" * 99 + packed[half + 99 :]}
+    content = {
+        "cut": packed[:half],
+        "end": packed[:-20],
+        "wrong": b"no archive",
+        "bits": packed[:half] + b"\xff" * 99 + packed[half + 99 :],
+    }
     path = write(tmp_path, "g.nt.gz", content[damage])
     with pytest.raises(InvalidSource, match=r"g\.nt\.gz cannot be read to its end|g\.nt\.gz, line \d+"):
         read(SourceReader(), path)
     reader = SourceReader(skip_errors=True)
-    assert (len(read(reader, path)) == 0) == (damage == "wrong")
+    found = len(read(reader, path))
+    assert 8_900 < found < 9_000 if damage == "end" else (found == 0) == (damage == "wrong")
     assert reader.skipped >= 1
-
-
-def test_text_that_is_not_utf_8_is_an_error_with_its_line(tmp_path: Path) -> None:
-    path = write(tmp_path, "g.nt", f"{A_P_B} .\n".encode() + b'<http://e/a> <http://e/p> "\xff" .\n')
-    with pytest.raises(InvalidSource, match=r"g\.nt, line 2, column 28: Invalid UTF-8"):
-        read(SourceReader(), path)
 
 
 def test_skipping_leaves_out_a_line_that_is_not_utf_8_and_no_other(tmp_path: Path) -> None:
     path = write(
         tmp_path, "g.nt", f"{A_P_B} .\n".encode() + b'<http://e/a> <http://e/p> "\xff" .\n' + A_P_B.encode() + b"."
     )
+    with pytest.raises(InvalidSource, match=r"g\.nt, line 2, column 28: Invalid UTF-8"):
+        read(SourceReader(), path)
     reader = SourceReader(skip_errors=True)
     assert read(reader, path) == [A_P_B, A_P_B]
     assert reader.skipped == 1
@@ -319,14 +319,6 @@ def test_skipping_leaves_out_what_is_not_utf_8_in_turtle_and_nothing_else(tmp_pa
     reader = SourceReader(skip_errors=True)
     assert read(reader, write(tmp_path, "g.ttl", content)) == ['<http://e/a> <http://e/p> "café"', A_P_B]
     assert (reader.skipped, reader.problems[0]) == (3, f"{tmp_path / 'g.ttl'}, statement 1: its text is not UTF-8.")
-
-
-def test_what_stands_before_the_cut_of_an_archive_is_read(tmp_path: Path) -> None:
-    lines = b"".join(f"<http://e/{n * 7919 % 9_000}> <http://e/p> <http://e/b> .\n".encode() for n in range(9_000))
-    reader = SourceReader(skip_errors=True)
-    read_lines = len(read(reader, write(tmp_path, "g.nt.gz", gzip.compress(lines)[:-20])))
-    assert 8_900 < read_lines < 9_000
-    assert reader.skipped == 1
 
 
 def test_a_file_that_may_not_be_read_is_an_error(tmp_path: Path) -> None:

@@ -35,12 +35,6 @@ def test_a_store_opens_with_its_index_and_what_it_says_of_itself(store: Path) ->
     assert opened.info.prefixes.namespaces["e"] == "http://e/"
 
 
-def test_two_openings_share_the_files(store: Path) -> None:
-    one, two = open_store(store), open_store(store)
-    assert one.info == two.info
-    assert not one.index.out.neighbors.flags.writeable
-
-
 def test_every_file_but_oxigraphs_is_listed_with_its_size(store: Path) -> None:
     listed = {file.path: file.size for file in read_store_info(store).files}
     there = {path.relative_to(store).as_posix(): path.stat().st_size for path in store.rglob("*") if path.is_file()}
