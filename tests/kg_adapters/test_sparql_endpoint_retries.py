@@ -1,22 +1,23 @@
 """When a request is repeated, and after which pause."""
 
+from collections.abc import Mapping
+
 import anyio
 import pytest
 
 from fault_endpoint import (
     Asked,
-    FaultEndpoint,
     Script,
     Wire,
     answering,
     dropping,
+    opened,
     refusing,
     results,
     serving,
     stalling,
 )
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest
-from kg_adapters.http.options import EndpointOptions
 from kg_adapters.http.pacing import Backoff, SharedHold, retry_after_s
 from kg_adapters.sparql.endpoint import SparqlEndpoint
 from kg_adapters.sparql.solutions import Solutions
@@ -24,6 +25,7 @@ from played_time import START, PlayedTime
 
 NOTHING = answering(results(["x"]))
 NO_ROWS = Solutions(("x",), ())
+PAUSING: Mapping[str, object] = {"failures_until_pause": 3, "pause_s": 15}
 
 
 @pytest.mark.parametrize(
@@ -59,10 +61,8 @@ def test_chance_takes_up_to_half_of_a_pause_away() -> None:
 @pytest.mark.parametrize("fault", [refusing(429), refusing(502), refusing(503), refusing(504), dropping])
 async def test_a_failure_that_may_pass_is_repeated_until_it_has_passed(fault: Script) -> None:
     time = PlayedTime()
-    async with serving(fault, fault, NOTHING) as server:
-        endpoint = SparqlEndpoint(EndpointOptions(url=server.url), timing=time.timing)
+    async with serving(fault, fault, NOTHING) as server, opened(server, time.timing, max_retries=3) as endpoint:
         assert await endpoint.query("SELECT ?x {}") == NO_ROWS
-        await endpoint.aclose()
     assert len(server.requests) == 3
     assert time.pauses == [0.25, 0.5]
 
@@ -70,51 +70,50 @@ async def test_a_failure_that_may_pass_is_repeated_until_it_has_passed(fault: Sc
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 406, 410, 413, 500, 501])
 async def test_a_failure_that_stays_is_not_repeated(status: int) -> None:
     time = PlayedTime()
-    async with serving(refusing(status), NOTHING) as server:
-        endpoint = SparqlEndpoint(EndpointOptions(url=server.url), timing=time.timing)
+    async with serving(refusing(status), NOTHING) as server, opened(server, time.timing, max_retries=3) as endpoint:
         with pytest.raises(Exception, match=f"HTTP {status}"):
             await endpoint.query("SELECT ?x {}")
-        await endpoint.aclose()
     assert (len(server.requests), time.pauses) == (1, [])
 
 
 async def test_repetitions_end_and_the_last_failure_is_told() -> None:
     time = PlayedTime()
-    async with serving(refusing(503, "busy"), refusing(502, "gone")) as server:
-        endpoint = SparqlEndpoint(EndpointOptions(url=server.url, max_retries=2), timing=time.timing)
+    async with (
+        serving(refusing(503, "busy"), refusing(502, "gone")) as server,
+        opened(server, time.timing, max_retries=2) as endpoint,
+    ):
         with pytest.raises(BackendUnavailable, match=r"cannot serve now \(HTTP 502\): gone\. Ask again later\."):
             await endpoint.query("SELECT ?x {}")
-        await endpoint.aclose()
     assert (len(server.requests), time.pauses) == (3, [0.25, 0.5])
 
 
 async def test_no_repetition_starts_behind_the_deadline() -> None:
     time = PlayedTime()
-    async with serving(refusing(503)) as server:
-        endpoint = SparqlEndpoint(EndpointOptions(url=server.url, max_retries=20), timing=time.timing)
+    async with serving(refusing(503)) as server, opened(server, time.timing, max_retries=20) as endpoint:
         with pytest.raises(BackendUnavailable, match="HTTP 503"):
             await endpoint.query("SELECT ?x {}", timeout_s=4.0)
-        await endpoint.aclose()
     assert time.pauses == [0.25, 0.5, 1.0, 2.0]
 
 
 @pytest.mark.parametrize("value", ["3", "Sun, 01 Mar 2026 12:00:03 GMT"])
 async def test_the_endpoint_says_how_long_to_wait(value: str) -> None:
     time = PlayedTime()
-    async with serving(refusing(429, Retry_After=value), NOTHING) as server:
-        endpoint = SparqlEndpoint(EndpointOptions(url=server.url), timing=time.timing)
+    async with (
+        serving(refusing(429, Retry_After=value), NOTHING) as server,
+        opened(server, time.timing, max_retries=3) as endpoint,
+    ):
         assert await endpoint.query("SELECT ?x {}") == NO_ROWS
-        await endpoint.aclose()
     assert time.pauses == [3.0]
 
 
 async def test_a_wait_longer_than_the_time_left_fails_at_once_and_says_when_to_return() -> None:
     time = PlayedTime()
-    async with serving(refusing(429, "Too many requests.", Retry_After="90")) as server:
-        endpoint = SparqlEndpoint(EndpointOptions(url=server.url), timing=time.timing)
+    async with (
+        serving(refusing(429, "Too many requests.", Retry_After="90")) as server,
+        opened(server, time.timing, max_retries=3) as endpoint,
+    ):
         with pytest.raises(BackendUnavailable) as caught:
             await endpoint.query("SELECT ?x {}")
-        await endpoint.aclose()
     assert str(caught.value) == (
         f"The endpoint {server.host} is asked too often (HTTP 429): Too many requests. "
         "It asks to be left alone for 90 s: ask again at 12:01:30 UTC."
@@ -124,8 +123,10 @@ async def test_a_wait_longer_than_the_time_left_fails_at_once_and_says_when_to_r
 
 async def test_everybody_leaves_the_endpoint_alone_as_long_as_it_asked_for() -> None:
     time = PlayedTime()
-    async with serving(refusing(429, Retry_After="90"), NOTHING) as server:
-        endpoint = SparqlEndpoint(EndpointOptions(url=server.url), timing=time.timing)
+    async with (
+        serving(refusing(429, Retry_After="90"), NOTHING) as server,
+        opened(server, time.timing, max_retries=3) as endpoint,
+    ):
         with pytest.raises(BackendUnavailable):
             await endpoint.query("SELECT ?x {}")
         with pytest.raises(BackendUnavailable) as caught:
@@ -133,7 +134,6 @@ async def test_everybody_leaves_the_endpoint_alone_as_long_as_it_asked_for() -> 
         assert len(server.requests) == 1
         time.elapsed_s = 85.0
         assert await endpoint.query("SELECT ?x {}") == NO_ROWS
-        await endpoint.aclose()
     assert str(caught.value) == (
         f"The endpoint {server.host} has asked to be left alone for 90 s more. Ask again at 12:01:30 UTC."
     )
@@ -152,19 +152,12 @@ async def test_a_server_that_asks_for_a_day_is_asked_again_after_ten_minutes() -
 @pytest.mark.parametrize("fault", [refusing(503, Retry_After="2"), refusing(500, Retry_After="2")])
 async def test_a_wait_is_honoured_where_waiting_can_help(fault: Script) -> None:
     time = PlayedTime()
-    async with serving(fault, NOTHING) as server:
-        endpoint = SparqlEndpoint(EndpointOptions(url=server.url, max_retries=0), timing=time.timing)
+    async with serving(fault, NOTHING) as server, opened(server, time.timing, max_retries=0) as endpoint:
         with pytest.raises(BackendError) as caught:
             await endpoint.query("SELECT ?x {}")
         assert ("left alone for 2 s" in str(caught.value)) is ("HTTP 503" in str(caught.value))
         assert await endpoint.query("SELECT ?x {}") == NO_ROWS
-        await endpoint.aclose()
     assert time.pauses == ([2.0] if "HTTP 503" in str(caught.value) else [])
-
-
-def endpoint_of(server: FaultEndpoint, time: PlayedTime) -> SparqlEndpoint:
-    options = EndpointOptions(url=server.url, max_retries=0, failures_until_pause=3, pause_s=15)
-    return SparqlEndpoint(options, timing=time.timing)
 
 
 async def fail(endpoint: SparqlEndpoint, times: int = 1) -> str:
@@ -179,11 +172,9 @@ async def fail(endpoint: SparqlEndpoint, times: int = 1) -> str:
 @pytest.mark.parametrize("fault", [refusing(500, "broken"), refusing(503), dropping])
 async def test_after_some_failures_in_a_row_nothing_more_is_sent_for_a_while(fault: Script) -> None:
     time = PlayedTime()
-    async with serving(fault) as server:
-        endpoint = endpoint_of(server, time)
+    async with serving(fault) as server, opened(server, time.timing, **PAUSING) as endpoint:
         last = await fail(endpoint, times=3)
         refused = await fail(endpoint)
-        await endpoint.aclose()
     assert len(server.requests) == 3
     assert refused == (
         f"The endpoint {server.host} has failed 3 times in a row, so it is left alone for now. "
@@ -193,25 +184,21 @@ async def test_after_some_failures_in_a_row_nothing_more_is_sent_for_a_while(fau
 
 async def test_when_it_is_back_one_query_finds_out_and_all_go_on() -> None:
     time = PlayedTime()
-    async with serving(refusing(500)) as server:
-        endpoint = endpoint_of(server, time)
+    async with serving(refusing(500)) as server, opened(server, time.timing, **PAUSING) as endpoint:
         await fail(endpoint, times=4)
         server.follow(NOTHING)
         time.elapsed_s = 15.0
         answers = [await endpoint.query("SELECT ?x {}") for _ in range(2)]
-        await endpoint.aclose()
     assert answers == [NO_ROWS, NO_ROWS]
 
 
 async def test_a_trial_that_fails_starts_another_pause() -> None:
     time = PlayedTime()
-    async with serving(refusing(500)) as server:
-        endpoint = endpoint_of(server, time)
+    async with serving(refusing(500)) as server, opened(server, time.timing, **PAUSING) as endpoint:
         await fail(endpoint, times=3)
         time.elapsed_s = 15.0
         await fail(endpoint)
         refused = await fail(endpoint)
-        await endpoint.aclose()
     assert len(server.requests) == 4
     assert "has failed 4 times in a row" in refused
     assert "12:00:30 UTC" in refused
@@ -219,8 +206,7 @@ async def test_a_trial_that_fails_starts_another_pause() -> None:
 
 async def test_while_one_query_tries_it_the_others_fail_at_once() -> None:
     time = PlayedTime()
-    async with serving(refusing(500)) as server:
-        endpoint = endpoint_of(server, time)
+    async with serving(refusing(500)) as server, opened(server, time.timing, **PAUSING) as endpoint:
         await fail(endpoint, times=3)
         server.follow(stalling)
         time.elapsed_s = 15.0
@@ -232,17 +218,17 @@ async def test_while_one_query_tries_it_the_others_fail_at_once() -> None:
         server.follow(NOTHING)
         # The cancelled trial has shown nothing, so the next query tries again.
         assert await endpoint.query("SELECT ?x {}") == NO_ROWS
-        await endpoint.aclose()
 
 
 async def test_a_success_ends_the_row() -> None:
     time = PlayedTime()
-    async with serving(refusing(500), refusing(500), NOTHING, refusing(500), refusing(500), NOTHING) as server:
-        endpoint = endpoint_of(server, time)
+    async with (
+        serving(refusing(500), refusing(500), NOTHING, refusing(500), refusing(500), NOTHING) as server,
+        opened(server, time.timing, **PAUSING) as endpoint,
+    ):
         for _ in range(2):
             await fail(endpoint, times=2)
             assert await endpoint.query("SELECT ?x {}") == NO_ROWS
-        await endpoint.aclose()
 
 
 @pytest.mark.parametrize(
@@ -258,26 +244,22 @@ async def test_a_success_ends_the_row() -> None:
 )
 async def test_an_endpoint_that_refuses_a_query_is_not_down(refusal: Script) -> None:
     time = PlayedTime()
-    async with serving(refusal) as server:
-        endpoint = endpoint_of(server, time)
+    async with serving(refusal) as server, opened(server, time.timing, **PAUSING) as endpoint:
         for _ in range(6):
             with pytest.raises((BackendError, InvalidRequest)):
                 await endpoint.query("SELECT ?x {}")
         assert len(server.requests) == 6
         server.follow(NOTHING)
         assert await endpoint.query("SELECT ?x {}") == NO_ROWS
-        await endpoint.aclose()
 
 
 async def test_a_caller_in_a_hurry_says_nothing_about_the_endpoint() -> None:
-    async with serving(stalling) as server:
-        endpoint = SparqlEndpoint(EndpointOptions(url=server.url, timeout_s=60, failures_until_pause=3))
+    async with serving(stalling) as server, opened(server, timeout_s=60, failures_until_pause=3) as endpoint:
         for _ in range(6):
             with pytest.raises(BackendTimeout):
                 await endpoint.query("SELECT ?x {}", timeout_s=0.05)
         server.follow(NOTHING)
         assert await endpoint.query("SELECT ?x {}") == NO_ROWS
-        await endpoint.aclose()
 
 
 def waiting_for(event: anyio.Event, script: Script) -> Script:
@@ -291,8 +273,10 @@ def waiting_for(event: anyio.Event, script: Script) -> Script:
 async def test_a_failure_that_was_under_way_when_the_pause_began_does_not_prolong_it() -> None:
     time = PlayedTime()
     release = anyio.Event()
-    async with serving(waiting_for(release, refusing(500)), refusing(500)) as server:
-        endpoint = endpoint_of(server, time)
+    async with (
+        serving(waiting_for(release, refusing(500)), refusing(500)) as server,
+        opened(server, time.timing, **PAUSING) as endpoint,
+    ):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(fail, endpoint)
             await server.until(lambda: len(server.requests) == 1)
@@ -302,4 +286,3 @@ async def test_a_failure_that_was_under_way_when_the_pause_began_does_not_prolon
         server.follow(NOTHING)
         time.elapsed_s = 15.0
         assert await endpoint.query("SELECT ?x {}") == NO_ROWS
-        await endpoint.aclose()
