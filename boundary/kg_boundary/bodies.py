@@ -4,7 +4,7 @@ import time
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
 from contextlib import aclosing
-from typing import Final, Protocol
+from typing import Final
 
 import anyio.lowlevel
 import httpx2
@@ -36,27 +36,6 @@ class RedirectRefused(UnreadableBody):
     """A redirect leads to another origin."""
 
 
-class _Unpacker(Protocol):
-    @property
-    def unconsumed_tail(self) -> bytes:
-        """What is left of `data` because there was more than `max_length`."""
-        ...
-
-    def decompress(self, data: bytes, max_length: int = 0, /) -> bytes:
-        """Return at most `max_length` bytes of what `data` holds."""
-        ...
-
-
-class _AsItIs:
-    def __init__(self) -> None:
-        self.unconsumed_tail = b""
-
-    def decompress(self, data: bytes, max_length: int = 0, /) -> bytes:
-        """Return the first `max_length` bytes."""
-        self.unconsumed_tail = data[max_length:]
-        return data[:max_length]
-
-
 async def body_slices(chunks: AsyncIterable[bytes], encoding: str, *, max_bytes: int) -> AsyncGenerator[bytes]:
     """Yield a body in slices of at most `SLICE_BYTES`, unpacked; other tasks have their turn between two of them.
 
@@ -69,18 +48,21 @@ async def body_slices(chunks: AsyncIterable[bytes], encoding: str, *, max_bytes:
         TooLarge: There is more; the first `max_bytes` were yielded.
         Unpackable: The compression is unknown or broken.
     """
-    unpacker = _unpacker(encoding)
+    unpacker = zlib.decompressobj(_GZIP_OR_ZLIB) if _is_packed(encoding) else None
     room = max_bytes
     async for chunk in chunks:
         rest, full = chunk, True
         # What was unpacked may wait inside the unpacker when all that came is used up.
         while rest or full:
             most = min(SLICE_BYTES, room + 1)
-            try:
-                part = unpacker.decompress(rest, most)
-            except zlib.error as error:
-                raise Unpackable(f"it cannot be unpacked ({error})") from error
-            rest, full = unpacker.unconsumed_tail, len(part) == most
+            if unpacker is None:
+                part, rest, full = rest[:most], rest[most:], False
+            else:
+                try:
+                    part = unpacker.decompress(rest, most)
+                except zlib.error as error:
+                    raise Unpackable(f"it cannot be unpacked ({error})") from error
+                rest, full = unpacker.unconsumed_tail, len(part) == most
             if part[:room]:
                 yield part[:room]
                 await anyio.lowlevel.checkpoint()
@@ -140,7 +122,7 @@ class AnswerBounds:
         if response.has_redirect_location:
             _refuse_another_origin(response)
         encoding = response.headers.get("content-encoding", "")
-        _unpacker(encoding)
+        _is_packed(encoding)
         if isinstance(response.stream, httpx2.AsyncByteStream):
             response.headers.pop("content-encoding", None)
             slices = body_slices(response.stream, encoding, max_bytes=self._max_bytes)
@@ -184,10 +166,13 @@ class _BoundedBody(httpx2.AsyncByteStream):
         await self._body.aclose()
 
 
-def _unpacker(encoding: str) -> _Unpacker:
+def _is_packed(encoding: str) -> bool:
+    """Return whether a body must be unpacked.
+
+    Raises:
+        Unpackable: It is packed in a way that is not known.
+    """
     name = encoding.strip().lower()
-    if name in {"", "identity"}:
-        return _AsItIs()
-    if name in _PACKED:
-        return zlib.decompressobj(_GZIP_OR_ZLIB)
-    raise Unpackable(f"it comes packed as {name[:40]}, which was not asked for")
+    if name not in {"", "identity", *_PACKED}:
+        raise Unpackable(f"it comes packed as {name[:40]}, which was not asked for")
+    return name in _PACKED
