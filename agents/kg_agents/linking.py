@@ -3,7 +3,6 @@
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Final, Self
 
 from kg_agents.evidence.ledger import Resolve
@@ -169,12 +168,12 @@ class Linking:
         )
 
 
-def resolver(graph: KnowledgeGraph, talk: Dialogue) -> Resolve:
+def resolver(graph: KnowledgeGraph) -> Resolve:
     """Return what finds the entities that answers name; nothing where the server or the time does not allow it."""
 
     async def resolve(texts: Sequence[str]) -> Sequence[NameMatch]:
         try:
-            return await talk.within(partial(graph.identify, texts[:_MOST_RESOLVED], limit=_SHOWN))
+            return await graph.identify(texts[:_MOST_RESOLVED], limit=_SHOWN)
         except (ToolError, RunEnded):
             # An answer in other words than those shown then counts as what it is: unproven.
             return ()

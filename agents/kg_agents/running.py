@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -155,10 +154,10 @@ async def _answered(run: _Run) -> AgentAnswer:
         # The model is shown solved questions, and never its own.
         models = replace(models, llm=ExperiencedLlm(models.llm, await solved_before(own, asked.text)))
         run = replace(run, tools=own, models=models)
-    graph = KnowledgeGraph(own)
     talk = Dialogue(models.llm if models else NoModel(), settings.limits, run.clock)
+    graph = KnowledgeGraph(own, talk=talk)
     try:
-        linking = await talk.within(partial(_linked, run, graph, talk))
+        linking = await _linked(run, graph, talk)
         if asked.entities or models is None or settings.agent != "tools":
             run.watcher.on_linked(linking)
         if linking.linked or not asked.entities:
@@ -167,7 +166,7 @@ async def _answered(run: _Run) -> AgentAnswer:
             tools = run.tools if settings.agent == "tools" else own
             agent = agent_of(settings, tools, models, asked.graph_name, run.watcher.on_step)
             answer = await agent.answer(f"{asked.text}\n{read}".strip(), entities, talk=talk)
-            answer = await _checked(answer, graph, talk, settings.own_answers)
+            answer = await _checked(answer, graph, settings.own_answers)
             answer = replace(answer, question=asked.text, explanation=f"{read} {answer.explanation}".strip())
         else:
             answer = AgentAnswer.of(asked.text, talk, ("entities", ""))
@@ -178,12 +177,12 @@ async def _answered(run: _Run) -> AgentAnswer:
     return replace(answer, usage=talk.usage, seconds=talk.seconds)
 
 
-async def _checked(answer: AgentAnswer, graph: KnowledgeGraph, talk: Dialogue, closed_book: ClosedBook) -> AgentAnswer:
+async def _checked(answer: AgentAnswer, graph: KnowledgeGraph, closed_book: ClosedBook) -> AgentAnswer:
     """Return an answer whose evidence the graph holds, or that says that nobody could check it."""
     if not answer.evidence:
         return answer
     try:
-        return await talk.within(partial(checked, answer, graph, closed_book))
+        return await checked(answer, graph, closed_book)
     except RunEnded as end:
         return unchecked(answer, str(end))
 

@@ -357,7 +357,7 @@ class ToolsAgent:
         ledger = run.ledger
         given = [Cited("all", tuple(final.all_of))] if final.all_of else []
         given += (Cited(each.text, tuple(each.results)) for each in final.answers)
-        resolve = resolver(KnowledgeGraph(self._tools), run.talk)
+        resolve = resolver(KnowledgeGraph(self._tools, talk=run.talk))
         answers = await ledger.answers(given, run.question, (), resolve)
         parts = [*parts_in(ledger.shown)]
         if ended[0] == "answered" and not whole(ledger.cited(final.all_of)):

@@ -2,9 +2,11 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final, Literal, TypeAlias
 
 from kg_agents.evidence.values import EntityMatch, Found, NameMatch, ObservedFacts, Remembered, Shown, Triple
+from kg_agents.llm.dialogue import Dialogue
 from kg_agents.tools.client import (
     COMPARE,
     ComparingTools,
@@ -63,11 +65,17 @@ class KnowledgeGraph:
     Args:
         tools: What calls them.
         on_call: Called with every call.
+        talk: The run that the calls are part of, whose time they must not exceed; none by default.
     """
 
-    def __init__(self, tools: ToolCaller, on_call: OnCall = ignore_call) -> None:
+    def __init__(self, tools: ToolCaller, on_call: OnCall = ignore_call, talk: Dialogue | None = None) -> None:
         self._tools = tools
         self._on_call = on_call
+        self._talk = talk
+
+    def within(self, talk: Dialogue) -> "KnowledgeGraph":
+        """Return the same graph for one run: a call that the run has no time for raises `RunEnded`."""
+        return KnowledgeGraph(self._tools, self._on_call, talk)
 
     async def observe(
         self,
@@ -204,8 +212,10 @@ class KnowledgeGraph:
         Raises:
             ToolRefusal: It refused.
             ToolError: The server does not answer.
+            RunEnded: The time of the run is over.
         """
-        call = await self._tools.call(tool, {name: each for name, each in arguments.items() if each is not None})
+        calling = partial(self._tools.call, tool, {name: each for name, each in arguments.items() if each is not None})
+        call = await (calling() if self._talk is None else self._talk.within(calling))
         self._on_call(call)
         if call.failed:
             raise ToolRefusal(call.text)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from kg_agents.checking import checked
@@ -43,7 +42,7 @@ class AgentMethod:
         agent = agent_of(self.settings, means.tools, means.models, asked.graph_name)
         talk = means.talk(self.settings.limits)
         found = await agent.answer(asked.question, asked.ids, talk=talk)
-        return answered(await talk.within(partial(checked, found, means.graph, self.settings.own_answers)))
+        return answered(await checked(found, means.graph.within(talk), self.settings.own_answers))
 
 
 def answered(answer: AgentAnswer) -> MethodAnswer:

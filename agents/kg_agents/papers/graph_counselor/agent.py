@@ -87,9 +87,10 @@ class GraphCounselor:
             entities: Ids that it is about, where they are known.
             talk: The dialogue that this is part of, with what it has used; a new one by default.
         """
-        run = CounselorRun(question, tuple(entities), talk or Dialogue(self._llm, self._settings.limits))
+        talk = talk or Dialogue(self._llm, self._settings.limits)
+        run = CounselorRun(question, tuple(entities), self._graph.within(talk), talk)
         try:
-            await run.talk.within(partial(self._define, run))
+            await self._define(run)
             await self._counsel(run)
             ended = (run.ending, _ENDINGS.get(run.ending, ""))
         except RunEnded as end:
@@ -111,7 +112,7 @@ class GraphCounselor:
         elif shipped := self._manner.shipped_definition:
             run.definition = shipped
         else:
-            near = await self._manner.define(self._graph, run)
+            near = await self._manner.define(run)
             run.definition, run.surroundings = near.text, run.ledger.add(near)
 
     async def _counsel(self, run: CounselorRun) -> None:
@@ -136,8 +137,7 @@ class GraphCounselor:
                 if isinstance(action, Finish):
                     run.finish(action)
                 else:
-                    observed = partial(self._manner.observe, self._graph, run, action)
-                    run.observe(await run.talk.within(observed), action)
+                    run.observe(await self._manner.observe(run, action), action)
             except FailedReply as failure:
                 run.fail(str(failure), self._settings.failures)
             self._on_step(run.last_step.shown)
@@ -198,7 +198,7 @@ class GraphCounselor:
             attempt.cited,
             run.topic,
             run.entities,
-            resolver(self._graph, run.talk),
+            resolver(run.graph),
             confirmed=None if attempt.judgement is None else attempt.accepted,
             as_given=self._settings.in_paper,
         )

@@ -94,14 +94,13 @@ class PublishedManner:
         """The definition of the graph that comes with examples; empty for none."""
         return examples_for(self.graph_name, DEFINITION, self.settings.examples_folder)
 
-    async def define(self, graph: KnowledgeGraph, run: CounselorRun) -> Shown:
+    async def define(self, run: CounselorRun) -> Shown:
         """Return the whole definition of the graph.
 
         Raises:
             RunEnded: The graph gives none.
         """
-        del run
-        return await _definition_of(graph, self.settings)
+        return await _definition_of(run.graph, self.settings)
 
     async def deliberate(self, run: CounselorRun) -> Action:
         """Have one agent plan, one think and one act (section 2.2 of the paper), and note what they say.
@@ -121,14 +120,13 @@ class PublishedManner:
             return replace(action, cited=(Cited(action.answer, separable=True),))
         return action
 
-    async def observe(self, graph: KnowledgeGraph, run: CounselorRun, query: Query) -> Shown:
+    async def observe(self, run: CounselorRun, query: Query) -> Shown:
         """Perform functions on the graph.
 
         Raises:
             RunEnded: The graph does not answer.
         """
-        del run
-        return await perform(graph, query)
+        return await perform(run.graph, query)
 
     def judgement(self, run: CounselorRun, attempt: Attempt, answer: str) -> Writer:
         """Return what writes the prompt of the judge."""
@@ -207,17 +205,17 @@ class Grounded:
         """See `PublishedManner`."""
         return examples_for("", DEFINITION, self.settings.examples_folder)
 
-    async def define(self, graph: KnowledgeGraph, run: CounselorRun) -> Shown:
+    async def define(self, run: CounselorRun) -> Shown:
         """Return what lies around the entities and is like the question, and what relations they have.
 
         Raises:
             RunEnded: The graph does not say.
         """
         if not run.entities:
-            return await _definition_of(graph, self.settings)
+            return await _definition_of(run.graph, self.settings)
         most = self.settings.defined_tokens
         try:
-            near = await graph.observe(run.question, run.entities, hops=_NEAR, max_tokens=most)
+            near = await run.graph.observe(run.question, run.entities, hops=_NEAR, max_tokens=most)
         except ToolError as error:
             raise RunEnded("graph", f"The graph cannot be observed: {error}") from error
         return replace(near.shown, text=without_hints(near.shown.text.partition("\n")[2]), ahead=True)
@@ -242,7 +240,7 @@ class Grounded:
         run.steps[-1], action = await run.talk.ask(task, partial(_read_step, run=run, functions=functions))
         return action
 
-    async def observe(self, graph: KnowledgeGraph, run: CounselorRun, query: Query) -> Shown:
+    async def observe(self, run: CounselorRun, query: Query) -> Shown:
         """Perform functions; ask for a list that is cut with more room, and show what is like an unknown name.
 
         Raises:
@@ -250,12 +248,12 @@ class Grounded:
         """
         if before := run.asked_before(query):
             return _repeated(before)
-        observation = await perform(graph, query, to_the_end=True)
+        observation = await perform(run.graph, query, to_the_end=True)
         unknown = _UNKNOWN.search(observation.text) if not observation.facts else None
         if unknown is None:
             return observation
         try:
-            like = await graph.schema(about=unknown["name"], max_tokens=_HINT)
+            like = await run.graph.schema(about=unknown["name"], max_tokens=_HINT)
         except ToolError:
             # It is a hint: without it, what was observed stands.
             return observation

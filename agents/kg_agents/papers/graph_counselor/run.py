@@ -13,6 +13,7 @@ from kg_agents.llm.dialogue import Dialogue
 from kg_agents.llm.texts import clipped
 from kg_agents.papers.graph_counselor.calls import FINISH
 from kg_agents.papers.graph_counselor.replies import NOT_IN_GRAPH, Finish, Judgement, Query
+from kg_agents.tools.knowledge import KnowledgeGraph
 
 OLDER_OBSERVATION: Final = 300
 """To how many characters an older observation is shortened first."""
@@ -180,6 +181,7 @@ class CounselorRun:
     Args:
         question: The question.
         entities: Ids that it is about, where they are known.
+        graph: The graph, through its tools.
         talk: The calls of models.
         definition: The definition of the graph, or what lies around the question.
         attempts: The attempts that are over.
@@ -192,6 +194,7 @@ class CounselorRun:
 
     question: str
     entities: tuple[str, ...]
+    graph: KnowledgeGraph
     talk: Dialogue
     definition: str = ""
     attempts: list[Attempt] = field(default_factory=list[Attempt])

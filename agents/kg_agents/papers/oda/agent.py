@@ -1,14 +1,13 @@
 """The agent ODA, and the variant that only shows the facts nearest to the question because no model is set."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Final
 
 from kg_agents.evidence.answers import AgentAnswer, OnStep, ignore_step
 from kg_agents.evidence.values import Triple
 from kg_agents.llm import Completion, Llm, LlmError, LlmRequest
 from kg_agents.llm.dialogue import Dialogue, FailedReply, RunEnded
-from kg_agents.papers.oda.paper import OdaParts, PaperRounds, parts_of
+from kg_agents.papers.oda.paper import PaperRounds, parts_of
 from kg_agents.papers.oda.replies import Action
 from kg_agents.papers.oda.run import OdaMeans, OdaRun
 from kg_agents.papers.oda.turns import Turns
@@ -33,7 +32,6 @@ class ODA:
         reflector: The model that reflects in the paper's manner; by default the same.
         settings: Parameters and limits.
         graph_name: What the graph calls itself; examples for it are used where there are some.
-        parts: What the paper's rounds are put together from; by default what the settings ask for.
         on_step: Called with every step.
     """
 
@@ -45,15 +43,14 @@ class ODA:
         reflector: Llm | None = None,
         settings: OdaSettings | None = None,
         graph_name: str = "",
-        parts: OdaParts | None = None,
         on_step: OnStep = ignore_step,
     ) -> None:
         self._llm = llm
+        self._graph = graph
         self._settings = settings or OdaSettings()
         self._on_step = on_step
-        means = OdaMeans(graph, self._settings, graph_name, reflector)
-        in_paper = parts is not None or self._settings.in_paper
-        self._rounds = PaperRounds(means, parts or parts_of(means)) if in_paper else Turns(means)
+        means = OdaMeans(self._settings, graph_name, reflector)
+        self._rounds = PaperRounds(means, parts_of(means)) if self._settings.in_paper else Turns(means)
 
     async def answer(self, question: str, entities: Sequence[str], *, talk: Dialogue | None = None) -> AgentAnswer:
         """Return the answers to a question about some entities, with their evidence and why the run ended.
@@ -64,7 +61,8 @@ class ODA:
             talk: The dialogue that this is part of, with what it has used; a new one by default.
         """
         talk = talk or Dialogue(self._llm, self._settings.limits)
-        run = OdaRun(question, tuple(dict.fromkeys(entities))[: self._settings.entities], talk, self._on_step)
+        starts = tuple(dict.fromkeys(entities))[: self._settings.entities]
+        run = OdaRun(question, starts, self._graph.within(talk), talk, self._on_step)
         return AgentAnswer.of(
             question,
             talk,
@@ -138,7 +136,8 @@ class OdaWithoutModel:
         """Return the facts around some entities that are most like a question, as facts and not as answers."""
         chosen = self._settings
         talk = talk or Dialogue(NoModel(), chosen.limits)
-        run = OdaRun(question, tuple(dict.fromkeys(entities))[: chosen.entities], talk, self._on_step)
+        starts = tuple(dict.fromkeys(entities))[: chosen.entities]
+        run = OdaRun(question, starts, self._graph.within(talk), talk, self._on_step)
         scores: dict[Triple, float] = {}
         reason, why = ("no_model", NO_MODEL) if run.entities else ("entities", ENDINGS["entities"])
         try:
@@ -162,10 +161,9 @@ class OdaWithoutModel:
     async def _look_around(self, run: OdaRun, entity: str, scores: dict[Triple, float]) -> None:
         """Score the facts around an entity by their likeness to the question."""
         chosen, most, action = self._settings, self._settings.action_tokens, Action("GetNeighbor", (entity,))
-        observe = partial(self._graph.observe, run.question, [entity], hops=1, top_n=_NEAR, max_tokens=most)
-        look = partial(self._graph.neighbors, entity, limit=chosen.found, max_tokens=most)
         try:
-            near, found = await run.talk.within(observe), await run.talk.within(look)
+            near = await run.graph.observe(run.question, [entity], hops=1, top_n=_NEAR, max_tokens=most)
+            found = await run.graph.neighbors(entity, limit=chosen.found, max_tokens=most)
         except ToolError as error:
             run.fail(str(error), action)
             return

@@ -62,7 +62,7 @@ def parts_of(means: OdaMeans) -> OdaParts:
     )
     match chosen.ablation:
         case "no-observation":
-            return replace(whole, observe=partial(observe_nothing, means))
+            return replace(whole, observe=observe_nothing)
         case "similar-reflection":
             return replace(whole, reflect=partial(keep_similar, means))
         case "random-reflection":
@@ -77,28 +77,26 @@ def parts_of(means: OdaMeans) -> OdaParts:
 async def look_ahead(means: OdaMeans, run: OdaRun) -> ObservedFacts:
     """Observe what lies around the entities and is like the question (section 2.1)."""
     chosen = means.settings
-    observe = partial(
-        means.graph.observe,
-        run.question,
-        run.entities,
-        hops=chosen.hops,
-        top_n=chosen.top_n,
-        top_percent=chosen.top_percent,
-        max_tokens=chosen.observed_tokens,
-    )
     try:
-        observation = await run.talk.within(observe)
+        observation = await run.graph.observe(
+            run.question,
+            run.entities,
+            hops=chosen.hops,
+            top_n=chosen.top_n,
+            top_percent=chosen.top_percent,
+            max_tokens=chosen.observed_tokens,
+        )
     except ToolError as error:
         raise RunEnded("graph", f"The graph cannot be observed: {error}") from error
     run.ledger.learn(observation.labels)
     return observation
 
 
-async def observe_nothing(means: OdaMeans, run: OdaRun) -> ObservedFacts:
+async def observe_nothing(run: OdaRun) -> ObservedFacts:
     """Observe nothing (section 4.1), but learn what the entities are called, as prompts name them."""
     unnamed = [each for each in run.entities if each not in run.labels.nodes]
     try:
-        named = await run.talk.within(partial(means.graph.identify, unnamed, limit=1))
+        named = await run.graph.identify(unnamed, limit=1)
     except ToolError as error:
         raise RunEnded("graph", f"The entities cannot be looked up: {error}") from error
     labels = {each.text: found.label for each in named for found in each.candidates if found.id == each.text}
@@ -209,7 +207,7 @@ async def keep_similar(
     """Keep the triples whose relation and far end are most like the question, without the model (section 4.2)."""
     del observation
     texts = [run.labels.pair(triple, action.entities) for triple in found.facts]
-    cosines = await run.talk.within(partial(means.graph.likeness, run.question, texts))
+    cosines = await run.graph.likeness(run.question, texts)
     likest = sorted(zip(cosines, found.facts, strict=True), key=lambda each: (-each[0], each[1]))
     kept = tuple(triple for _, triple in likest[: means.settings.kept])
     return Reflected(kept, kept)
@@ -308,7 +306,7 @@ class PaperRounds:
         """
         prompt = PaperAnswerPrompt(question=run.question, memory=run.memory_shown)
         found = await run.talk.ask(self.means.settings.task("answer", fitted(prompt)), read_conclusion)
-        await self.means.conclude(run, found, found.answers, as_given=True)
+        await run.conclude(found, found.answers, as_given=True)
 
     async def _take_step(self, run: OdaRun, observation: ObservedFacts) -> str:
         """Act, and reflect on what that found; return how the loop ends if it ends here."""
@@ -340,10 +338,9 @@ class PaperRounds:
         Raises:
             ToolError: The graph refused.
         """
-        chosen, graph = self.means.settings, self.means.graph
+        chosen = self.means.settings
         if action.name == "GetPath":
-            call = partial(
-                graph.paths,
+            found = await run.graph.paths(
                 *action.entities,
                 max_hops=chosen.path_hops,
                 limit=ALL_PATHS,
@@ -352,8 +349,7 @@ class PaperRounds:
                 max_tokens=chosen.action_tokens,
             )
         else:
-            call = partial(graph.neighbors, *action.entities, limit=chosen.found, max_tokens=chosen.action_tokens)
-        found = await run.talk.within(call)
+            found = await run.graph.neighbors(*action.entities, limit=chosen.found, max_tokens=chosen.action_tokens)
         run.ledger.add(found.shown)
         return found
 
@@ -366,5 +362,5 @@ class PaperRounds:
         if not selected:
             return
         kept = selected[: self.means.settings.kept]
-        appended = await run.talk.within(partial(self.means.graph.remember, run.memory, kept))
-        run.keep(await run.talk.within(partial(self.means.graph.recall, appended.memory)))
+        appended = await run.graph.remember(run.memory, kept)
+        run.keep(await run.graph.recall(appended.memory))

@@ -28,6 +28,7 @@ class OdaRun:
     Args:
         question: The question.
         entities: The task-relevant entities of this round, by id.
+        graph: The graph, through its tools.
         talk: The dialogue with the model.
         on_step: Called with every step.
         asked: The entities of the first round.
@@ -43,6 +44,7 @@ class OdaRun:
 
     question: str
     entities: tuple[str, ...]
+    graph: KnowledgeGraph
     talk: Dialogue
     on_step: OnStep = ignore_step
     asked: tuple[str, ...] = field(init=False)
@@ -81,6 +83,18 @@ class OdaRun:
         self.memory = held.memory
         self.facts = tuple(fact for _, fact in held.facts)
         self.memory_text = held.text.partition("\n")[2]
+
+    async def conclude(self, found: Conclusion, cited: Sequence[Cited], *, as_given: bool = False) -> None:
+        """Take over what the model concludes, and its answers with what they rest on.
+
+        Args:
+            found: What the model concludes.
+            cited: Its answers, with the numbers that the run gave to what they cite.
+            as_given: Whether answers stay as the model wrote them.
+        """
+        resolve = resolver(self.graph)
+        self.answers = await self.ledger.answers(cited, self.question, self.asked, resolve, as_given=as_given)
+        self.concluded, self.missing, self.own = True, found.missing, found.own
 
     def note(self, action: Action, found: str, kept: Sequence[Triple] = ()) -> None:
         """Take note of a step that was taken."""
@@ -226,9 +240,8 @@ def _left_out(lines: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OdaMeans:
-    """The graph, the parameters, what the graph calls itself, and the model that reflects where it is another one."""
+    """The parameters, what the graph calls itself, and the model that reflects where it is another one."""
 
-    graph: KnowledgeGraph
     settings: OdaSettings
     graph_name: str = ""
     reflector: Llm | None = None
@@ -241,16 +254,3 @@ class OdaMeans:
     def examples(self, kind: type[Prompt]) -> str:
         """Return examples of good replies to a prompt."""
         return examples_for(self.graph_name, kind.template, self.settings.examples_folder)
-
-    async def conclude(self, run: OdaRun, found: Conclusion, cited: Sequence[Cited], *, as_given: bool = False) -> None:
-        """Take over what the model concludes, and its answers with what they rest on.
-
-        Args:
-            run: The run.
-            found: What the model concludes.
-            cited: Its answers, with the numbers that the run gave to what they cite.
-            as_given: Whether answers stay as the model wrote them.
-        """
-        resolve = resolver(self.graph, run.talk)
-        run.answers = await run.ledger.answers(cited, run.question, run.asked, resolve, as_given=as_given)
-        run.concluded, run.missing, run.own = True, found.missing, found.own

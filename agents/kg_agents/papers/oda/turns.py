@@ -66,7 +66,7 @@ class Turns:
             examples=self.means.examples(AnswerPrompt),
         )
         found = await run.talk.ask(self.means.settings.task("answer", fitted(prompt)), read_conclusion)
-        await self.means.conclude(run, found, [_in_memory(run, each) for each in found.answers])
+        await run.conclude(found, [_in_memory(run, each) for each in found.answers])
 
     async def _look(self, seen: Exploration) -> None:
         """Show what lies around the entities that were not observed yet."""
@@ -109,7 +109,7 @@ class Turns:
     async def _conclude(self, seen: Exploration, turn: Turn) -> None:
         """Take over the answers of a turn, if it gives any, with the facts that they rest on."""
         if turn.conclusion is not None:
-            await self.means.conclude(seen.run, turn.conclusion, turn.conclusion.answers)
+            await seen.run.conclude(turn.conclusion, turn.conclusion.answers)
             seen.run.parts = seen.lines.parts
 
     async def _ask(self, seen: Exploration, *, last: bool) -> Turn:
@@ -145,7 +145,7 @@ class Turns:
                 for head, relation, tail in kept[first : first + self.means.settings.kept]
             ]
             try:
-                appended = await run.talk.within(partial(self.means.graph.remember, run.memory, batch))
+                appended = await run.graph.remember(run.memory, batch)
             except ToolRefusal:
                 # For instance, the memory is full. What an answer rests on is compared with the graph in the end.
                 if turn.conclusion is None:
@@ -174,8 +174,9 @@ class Turns:
     async def _around(self, seen: Exploration, entity: str, relation: str) -> tuple[Found, tuple[Triple, ...]]:
         """Return what lies around an entity, over one relation where one is given, and the facts in it."""
         run, chosen = seen.run, self.means.settings
-        look = partial(self.means.graph.neighbors, entity, relation=relation or None, limit=chosen.found)
-        found = await run.talk.within(partial(look, max_tokens=chosen.action_tokens))
+        found = await run.graph.neighbors(
+            entity, relation=relation or None, limit=chosen.found, max_tokens=chosen.action_tokens
+        )
         run.ledger.learn(found.labels)
         seen.lines.hold(found.held)
         return found, (*found.triples, *map(valued, found.values))
@@ -198,8 +199,9 @@ class Turns:
     async def _likest(self, run: OdaRun, entity: str, bundles: Sequence[Bundle]) -> tuple[Bundle, ...]:
         """Return the facts of a hub that are most like the question, a few of each relation."""
         chosen = self.means.settings
-        look = partial(self.means.graph.observe, run.question, [entity], hops=1, top_n=chosen.found)
-        near = await run.talk.within(partial(look, max_tokens=chosen.action_tokens))
+        near = await run.graph.observe(
+            run.question, [entity], hops=1, top_n=chosen.found, max_tokens=chosen.action_tokens
+        )
         scores = near.scores([fact for bundle in bundles for fact in bundle.facts])
         sampled = [
             replace(bundle, facts=tuple(sorted(bundle.facts, key=lambda fact: -scores.get(fact, 0.0))[:_SAMPLE]))
@@ -231,8 +233,14 @@ class Turns:
 
     async def _paths(self, seen: Exploration, action: Action) -> str:
         run, chosen, (source, target) = seen.run, self.means.settings, action.entities
-        look = partial(self.means.graph.paths, source, target, max_hops=chosen.path_hops, limit=chosen.paths)
-        found = await run.talk.within(partial(look, question=run.question, max_tokens=chosen.action_tokens))
+        found = await run.graph.paths(
+            source,
+            target,
+            max_hops=chosen.path_hops,
+            limit=chosen.paths,
+            question=run.question,
+            max_tokens=chosen.action_tokens,
+        )
         run.ledger.learn(found.labels)
         shown = found.facts[: chosen.shown]
         seen.show([Bundle((fact,), 1) for fact in shown])
@@ -241,7 +249,7 @@ class Turns:
     async def _search(self, seen: Exploration, text: str) -> str:
         """Look for what a text names; what it may be can be looked at from now on."""
         run = seen.run
-        (named,) = await run.talk.within(partial(self.means.graph.identify, [text]))
+        (named,) = await run.graph.identify([text])
         for each in named.candidates:
             run.ledger.learn(IdLabels({each.id: each.label}))
             if named.meant:
