@@ -5,8 +5,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from contextlib import AbstractContextManager, aclosing, contextmanager
 from pathlib import Path
 
 import anyio
@@ -57,14 +57,14 @@ def garbage(_: Asked) -> Reply:
     return Reply(b'\xff\x00{"data": nonsense')
 
 
-def of_wrong_length(asked: Asked) -> Reply:
-    data = [{"index": place, "embedding": [1.0]} for place in range(len(asked.input))]
-    return Reply({"object": "list", "model": asked.model, "data": data})
+def giving(vector: Sequence[float]) -> Script:
+    """Answer with one vector for every text."""
 
+    def answer(asked: Asked) -> Reply:
+        data = [{"index": place, "embedding": vector} for place in range(len(asked.input))]
+        return Reply({"object": "list", "model": asked.model, "data": data})
 
-def of_no_numbers(asked: Asked) -> Reply:
-    data = [{"index": place, "embedding": [float("nan")] * DIMENSIONS} for place in range(len(asked.input))]
-    return Reply({"object": "list", "model": asked.model, "data": data})
+    return answer
 
 
 def endless(_: Asked) -> Reply:
@@ -137,8 +137,8 @@ FAULTS: dict[str, Callable[[], AbstractContextManager[str]]] = {
     "failing": lambda: scripted(failing(500)),
     "unknown key": lambda: scripted(failing(401)),
     "garbage": lambda: scripted(garbage),
-    "wrong length": lambda: scripted(of_wrong_length),
-    "no numbers": lambda: scripted(of_no_numbers),
+    "wrong length": lambda: scripted(giving([1.0])),
+    "no numbers": lambda: scripted(giving([float("nan")] * DIMENSIONS)),
     "endless": lambda: scripted(endless),
     "stalling": lambda: scripted(Stalling()),
 }
@@ -149,13 +149,19 @@ async def observed(graph: LocalAdapter, settings: Settings) -> Said:
         return reply_of(await client.call_tool("observe", QUESTION))
 
 
+@pytest.fixture
+async def graph(tmp_path: Path) -> AsyncIterator[LocalAdapter]:
+    async with aclosing(LocalAdapter(store_of(tmp_path, ntriples(GRAPH)))) as graph:
+        yield graph
+
+
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_letters_rank_while_the_service_is_away_and_the_answer_says_so(fault: str, tmp_path: Path) -> None:
-    graph = LocalAdapter(store_of(tmp_path, ntriples(GRAPH)))
+async def test_letters_rank_while_the_service_is_away_and_the_answer_says_so(
+    graph: LocalAdapter, fault: str, tmp_path: Path
+) -> None:
     with FAULTS[fault]() as url:
         seen = await observed(graph, settings_in(tmp_path, url, embedding_s=0.3))
     by_letters = await observed(graph, settings_in(tmp_path, "http://unused", embedder="lexical"))
-    await graph.aclose()
     assert seen.data["scorer"] == f"spelling alone ({AWAY})"
     assert f"by spelling alone ({AWAY})" in seen.text
     assert (seen.is_error, seen.data["groups"]) == (False, by_letters.data["groups"])
@@ -172,8 +178,7 @@ async def test_a_service_that_fails_in_the_middle_leaves_one_ranking_by_letters(
     assert (seen.data["scorer"], seen.data["groups"]) == (f"spelling alone ({AWAY})", by_letters.data["groups"])
 
 
-async def test_only_the_first_call_finds_out_that_the_service_is_away(tmp_path: Path) -> None:
-    graph = LocalAdapter(store_of(tmp_path, ntriples(GRAPH)))
+async def test_only_the_first_call_finds_out_that_the_service_is_away(graph: LocalAdapter, tmp_path: Path) -> None:
     with serving(failing(500)) as service:
         settings = settings_in(tmp_path, service.url, embedding_s=60, timeout_s=600)
         async with Client(build_server(graph, settings)) as client:
@@ -181,7 +186,6 @@ async def test_only_the_first_call_finds_out_that_the_service_is_away(tmp_path: 
             for _ in range(4):
                 await client.call_tool("observe", QUESTION)
                 asked.append(len(service.requests))
-    await graph.aclose()
     assert asked[0] > 0
     assert asked == [asked[0]] * 4
 
@@ -210,12 +214,10 @@ async def test_names_are_found_while_the_service_is_away_and_descriptions_say_wh
     assert rows(described.data["candidates"])[0][1] == "Tokyo"
 
 
-async def test_a_graph_without_vectors_misses_nothing(tmp_path: Path) -> None:
-    graph = LocalAdapter(store_of(tmp_path, ntriples(GRAPH)))
+async def test_a_graph_without_vectors_misses_nothing(graph: LocalAdapter, tmp_path: Path) -> None:
     with serving(failing(500)) as service:
         async with Client(build_server(graph, settings_in(tmp_path, service.url))) as client:
             described = reply_of(await client.call_tool("Retrieve", {"text": "where the emperor lives"}))
-    await graph.aclose()
     assert (described.is_error, "missing" in described.data, service.requests) == (False, False, [])
 
 

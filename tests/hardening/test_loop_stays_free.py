@@ -14,7 +14,7 @@ import watched_server
 from conftest import SHARED_DATA
 from kg_adapters.importing.build import build_store
 from kg_adapters.local.import_options import ImportOptions
-from stdio_processes import HELLO, Spoken, request
+from server_processes import HELLO, Spoken, request
 
 ATTEMPTS: Final = 3
 LONG_S: Final = 0.05

@@ -16,8 +16,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from cli_runs import write_graph
 from protocol_nonsense import NONSENSE
-from server_processes import address_of, started
-from stdio_processes import Spoken, request, spoken_to
+from server_processes import Spoken, address_of, request, spoken_to, started
 
 CALL = request(8, "tools/call", name="Degree", arguments={"entity": "Q1490"})
 
