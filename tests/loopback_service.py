@@ -1,4 +1,4 @@
-"""A web service on loopback that answers POST requests, in threads of its own."""
+"""A web service on loopback that answers GET and POST requests, in threads of its own."""
 
 import json
 import threading
@@ -19,13 +19,19 @@ class Reply:
 
 @contextmanager
 def answering(answer: Callable[[bytes, str | None], Reply]) -> Generator[str]:
-    """Answer every request from its body and its `Authorization`; gives the URL of the service."""
+    """Answer every request from its body, or its query, and its `Authorization`; gives the URL of the service."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
+        def do_GET(self) -> None:
+            self._reply(self.path.partition("?")[2].encode())
+
         def do_POST(self) -> None:
-            reply = answer(self.rfile.read(int(self.headers["Content-Length"])), self.headers["Authorization"])
+            self._reply(self.rfile.read(int(self.headers["Content-Length"])))
+
+        def _reply(self, body: bytes) -> None:
+            reply = answer(body, self.headers["Authorization"])
             content = reply.content if isinstance(reply.content, bytes) else json.dumps(reply.content).encode()
             self.send_response(reply.status)
             headers = {"Content-Type": "application/json", "Content-Length": str(len(content)), **reply.headers}

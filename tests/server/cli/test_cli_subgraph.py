@@ -5,11 +5,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import StringIO
 from pathlib import Path
-from threading import Event, Thread
-from urllib.parse import parse_qs
+from threading import Event
+from urllib.parse import parse_qs, urlsplit
 
 import pyoxigraph as ox
 import pytest
@@ -19,6 +18,7 @@ from cli_runs import COMMAND, CommandLine, write_graph
 from extractions import content_of
 from kg_adapters.open_options import ExtractionProgress
 from kg_server.commands.output import shown_progress
+from loopback_service import Reply, answering
 from oda_runs import story_store
 from story_graphs import NOVELS
 
@@ -82,66 +82,37 @@ def test_another_field_can_be_named(cli: CommandLine, tmp_path: Path) -> None:
     assert cli.run(*words, "--field", "id").out.splitlines()[1].startswith("Around 1 entity")
 
 
-class FalteringEndpoint(ThreadingHTTPServer):
+class FalteringEndpoint:
     """A SPARQL endpoint that answers so many requests, and then refuses them or, with `stalls`, keeps them waiting."""
 
-    daemon_threads = True
-
     def __init__(self, turtle: str) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
         self.store = ox.Store()
         self.store.load(turtle, ox.RdfFormat.TURTLE)
+        self.url = ""
         self.answers = 1_000_000
         self.asked = 0
         self.stalls = False
         self.stalled, self.ended = Event(), Event()
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/sparql"
-
-    def answer(self, query: str) -> bytes | None:
-        """Return the results of a query, or None where it is refused."""
+    def answer(self, form: bytes, _: str | None) -> Reply:
         self.asked += 1
         if self.asked <= self.answers:
-            found = self.store.query(query)
+            found = self.store.query(parse_qs(form.decode())["query"][0])
             assert isinstance(found, ox.QuerySolutions)
-            return found.serialize(format=ox.QueryResultsFormat.JSON)
+            body = found.serialize(format=ox.QueryResultsFormat.JSON)
+            return Reply(body, headers={"Content-Type": "application/sparql-results+json"})
         if self.stalls:
             self.stalled.set()
             self.ended.wait(60)
-        return None
-
-
-class _Handler(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self._answer(self.path.partition("?")[2])
-
-    def do_POST(self) -> None:
-        self._answer(self.rfile.read(int(self.headers["Content-Length"])).decode())
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Keep quiet."""
-
-    def _answer(self, form: str) -> None:
-        assert isinstance(self.server, FalteringEndpoint)
-        body = self.server.answer(parse_qs(form)["query"][0])
-        self.send_response(200 if body is not None else 503)
-        self.send_header("Content-Type", "application/sparql-results+json")
-        self.send_header("Content-Length", str(len(body or b"")))
-        self.end_headers()
-        self.wfile.write(body or b"")
+        return Reply(b"", status=503)
 
 
 @pytest.fixture
 def endpoint() -> Iterator[FalteringEndpoint]:
-    with FalteringEndpoint(NOVELS) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        yield server
-        server.ended.set()
-        server.shutdown()
-        thread.join()
+    endpoint = FalteringEndpoint(NOVELS)
+    with answering(endpoint.answer) as endpoint.url:
+        yield endpoint
+        endpoint.ended.set()
 
 
 def words_for(endpoint: FalteringEndpoint, folder: Path, store: Path) -> list[str]:
@@ -160,7 +131,7 @@ def test_a_source_that_fails_ends_with_1_and_says_to_run_it_again(
     failed = cli.run(*words_for(endpoint, tmp_path, store), **never)
     assert (failed.code, failed.out, store.exists()) == (1, "", False)
     last = failed.err.splitlines()[-1]
-    assert last.startswith(f"kg-sextant: The endpoint 127.0.0.1:{endpoint.server_port} cannot serve now (HTTP 503)")
+    assert last.startswith(f"kg-sextant: The endpoint {urlsplit(endpoint.url).netloc} cannot serve now (HTTP 503)")
     assert last.endswith("What was fetched is kept: run the same command again to resume.")
     endpoint.asked, endpoint.answers = 0, needed
     again = cli.run(*words_for(endpoint, tmp_path, store), **never)

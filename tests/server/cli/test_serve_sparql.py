@@ -1,6 +1,7 @@
 """What SPARQL needs of a large store is made beside a server's answers, whatever becomes of the server."""
 
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -23,11 +24,17 @@ COUNT = "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes where Linux shows them")
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    source = tmp_path / "large.nt"
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("large")
+    source = folder / "large.nt"
     source.write_text("".join(f"<http://e/{n}> <http://e/p> <http://e/{n + 1}> .\n" for n in range(STATEMENTS)))
-    return build_store([source], tmp_path / "store", ImportOptions(sparql=False)).folder
+    return build_store([source], folder / "store", ImportOptions(sparql=False)).folder
+
+
+@pytest.fixture
+def store(built: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(built, tmp_path / "store"))
 
 
 def makers(store: Path) -> list[int]:
