@@ -4,7 +4,7 @@ import hashlib
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 from typing import Literal as Choice
@@ -12,9 +12,7 @@ from typing import Literal as Choice
 import anyio
 from pydantic import TypeAdapter, ValidationError
 
-from kg_adapters.definition_files import profile_text, read_profile
 from kg_adapters.errors import BackendUnavailable, InvalidRequest, KGError
-from kg_adapters.index.block_files import Damage
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
 from kg_adapters.prefixes import WELL_KNOWN, WIKIDATA, Prefixes, prefixes_in_use
 from kg_adapters.profile import GraphProfile
@@ -245,45 +243,31 @@ class _Summary:
         return Count(row.number("n") or 0, exact=kind in self._found.whole)
 
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 FOLDER: Final = "endpoints"
 EXPIRY_S: Final = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class SchemaContent:
-    """What one file holds.
+class EndpointContent:
+    """What one file holds: prefixes, and a schema if it was asked for; or a profile.
 
     Args:
         format: The version of the file's form.
+        time: When it was written, in seconds since 1970.
         prefixes: The graph's prefixes, which stay as they are so that ids keep their meaning.
-        schema: Its definition, if it was asked for.
-        schema_time: When that was, in seconds since 1970.
+        schema: Its definition.
+        profile: Its profile.
     """
 
     format: int
-    prefixes: Prefixes
-    schema: GraphSchema | None = None
-    schema_time: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Profiled:
-    """What the file beside it holds: a profile as its own text.
-
-    Args:
-        format: The version of the file's form.
-        profile: The text.
-        time: When it was counted, in seconds since 1970.
-    """
-
-    format: int
-    profile: str
     time: float
+    prefixes: Prefixes | None = None
+    schema: GraphSchema | None = None
+    profile: GraphProfile | None = None
 
 
-_LEARNED: Final = TypeAdapter(SchemaContent)
-_PROFILED: Final = TypeAdapter(Profiled)
+_CONTENT: Final = TypeAdapter(EndpointContent)
 
 
 class SchemaFile:
@@ -312,49 +296,43 @@ class SchemaFile:
 
     def prefixes(self) -> Prefixes | None:
         """Return the prefixes, or None where none are kept."""
-        learned = self._read()
-        return None if learned is None else learned.prefixes
+        return self._read(self.path).prefixes
 
     def schema(self) -> GraphSchema | None:
         """Return the schema, or None where none is kept that is young enough."""
-        learned = self._read()
-        if learned is None or learned.schema is None:
-            return None
-        return learned.schema if self._is_young(learned.schema_time) else None
+        kept = self._read(self.path)
+        return kept.schema if self._is_young(kept.time) else None
 
     def profile(self) -> GraphProfile | None:
         """Return the profile, or None where none is kept that is young enough."""
-        try:
-            kept = _PROFILED.validate_json(read_regular(self.profile_path))
-            return read_profile(kept.profile.encode()) if kept.format == FORMAT and self._is_young(kept.time) else None
-        except (OSError, ValidationError, Damage):
-            return None
+        kept = self._read(self.profile_path)
+        return kept.profile if self._is_young(kept.time) else None
 
     def keep_prefixes(self, prefixes: Prefixes) -> None:
         """Write prefixes; a schema that went with other ones is dropped."""
-        self._write(self.path, _LEARNED.dump_json(SchemaContent(FORMAT, prefixes)))
+        self._write(self.path, EndpointContent(FORMAT, self._clock(), prefixes))
 
     def keep_schema(self, schema: GraphSchema) -> None:
         """Write a schema with its prefixes."""
-        learned = replace(SchemaContent(FORMAT, schema.prefixes), schema=schema, schema_time=self._clock())
-        self._write(self.path, _LEARNED.dump_json(learned))
-
-    def _read(self) -> SchemaContent | None:
-        try:
-            learned = _LEARNED.validate_json(read_regular(self.path))
-        except (OSError, ValidationError, InvalidRequest):
-            return None
-        return learned if learned.format == FORMAT else None
+        self._write(self.path, EndpointContent(FORMAT, self._clock(), schema.prefixes, schema))
 
     def keep_profile(self, profile: GraphProfile) -> None:
         """Write a profile."""
-        self._write(self.profile_path, _PROFILED.dump_json(Profiled(FORMAT, profile_text(profile), self._clock())))
+        self._write(self.profile_path, EndpointContent(FORMAT, self._clock(), profile=profile))
+
+    def _read(self, path: Path) -> EndpointContent:
+        nothing = EndpointContent(FORMAT, 0.0)
+        try:
+            kept = _CONTENT.validate_json(read_regular(path))
+        except (OSError, ValidationError, InvalidRequest):
+            return nothing
+        return kept if kept.format == FORMAT else nothing
 
     def _is_young(self, time_s: float) -> bool:
         return 0 <= self._clock() - time_s < self._expiry_s
 
-    def _write(self, path: Path, content: bytes) -> None:
+    def _write(self, path: Path, content: EndpointContent) -> None:
         # A full or read-only disk costs the next start some seconds, and nothing else.
         with suppress(OSError):
             private_folder(path.parent, ours=True)
-            write_private(path, content)
+            write_private(path, _CONTENT.dump_json(content, exclude_defaults=True))
