@@ -1,6 +1,6 @@
 """The profile of an endpoint's graph, computed once: exactly where the graph is small, else by a survey."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
@@ -10,9 +10,9 @@ import anyio.to_thread
 from kg_adapters.errors import RETRY_S, BackendUnavailable, KGError
 from kg_adapters.labels import Vocabulary
 from kg_adapters.profile import GraphProfile, unknown_profile
-from kg_adapters.profiling import Statement, profile_of
+from kg_adapters.profiling import profile_of
 from kg_adapters.sparql.asking import QueryAsker
-from kg_adapters.sparql.profile_survey import ProfileSurvey
+from kg_adapters.sparql.profile_survey import ProfileSurvey, statements_in
 from kg_adapters.sparql.queries.profiles import SurveyQueries
 from kg_adapters.sparql.rows import rows
 from kg_adapters.sparql.schema import SchemaFile
@@ -62,14 +62,8 @@ class Profiler:
 
 
 def _counted(answer: Solutions, vocabulary: Vocabulary) -> GraphProfile:
-    return profile_of(_read(answer), vocabulary)
-
-
-def _read(answer: Solutions) -> Iterator[Statement]:
-    for row in rows(answer):
-        head, relation, tail = row.node("s"), row.iri("p"), row.term("o")
-        if head is not None and relation is not None and tail is not None:
-            yield head, relation, tail
+    found = statements_in(rows(answer))
+    return profile_of(((head, relation, tail) for _, head, relation, tail in found), vocabulary)
 
 
 LONGEST_PAUSE_S: Final = 600.0

@@ -255,13 +255,13 @@ class ProfileSurvey:
         else:
             return
         samples = {each.place: _Sample(whole=self._limits.whole) for each in owners}
-        for place, head, relation, tail in _statements(found.rows):
+        for place, head, relation, tail in statements_in(found.rows):
             if place in samples:
                 samples[place].instances[head] = None
                 samples[place].statements.append((head, relation, tail))
         if self._limits.whole:
             into = await self._asker.ask(self._queries.sample(owners, most, "in", limit), limit)
-            for place, tail, relation, far in _statements(() if into is None or not into.whole else into.rows):
+            for place, tail, relation, far in statements_in(() if into is None or not into.whole else into.rows):
                 if place in samples and not isinstance(far, Literal):
                     samples[place].statements.append((far, relation, tail))
             for sample in samples.values():
@@ -347,7 +347,8 @@ def _labelled(known: PropertyProfile, label: str | None) -> PropertyProfile:
     return replace(known, label=label, values=values)
 
 
-def _statements(found: Iterable[Bindings]) -> Iterator[tuple[int, Node, Iri, Node | Literal]]:
+def statements_in(found: Iterable[Bindings]) -> Iterator[tuple[int, Node, Iri, Node | Literal]]:
+    """Yield the statements `?s`, `?p`, `?o` of rows, each behind its number `?k`, which is 0 where there is none."""
     for row in found:
         head, relation, tail = row.node("s"), row.iri("p"), row.term("o")
         if head is not None and relation is not None and tail is not None:
