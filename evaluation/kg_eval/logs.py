@@ -62,12 +62,15 @@ def read_run(folder: Path) -> LoggedRun:
         raise InvalidPlan(f"{folder} holds no run. Make one with `kg-sextant eval run … --out {folder}`.")
     found: dict[int, LoggedQuestion] = {}
     verdicts: dict[str, dict[str, JudgeVerdict]] = {}
-    for sample in (sample for _, log in logs for sample in log.samples or ()):
+    for path, sample in ((path, sample) for path, log in logs for sample in log.samples or ()):
         if "outcome" not in sample.metadata:
             continue
-        outcome = OUTCOME.validate_python(sample.metadata["outcome"])
         events = (each.data for each in sample.events if isinstance(each, InfoEvent) and each.source == SOURCE)
-        found[int(sample.metadata["number"])] = LoggedQuestion(outcome, tuple(map(_CALL.validate_python, events)))
+        try:
+            outcome = OUTCOME.validate_python(sample.metadata["outcome"])
+            found[int(sample.metadata["number"])] = LoggedQuestion(outcome, tuple(map(_CALL.validate_python, events)))
+        except ValidationError as error:
+            raise DamagedRun(f"{path} was made by another version. Remove it to ask its questions again.") from error
         for judge_name, verdict in _verdicts(sample).items():
             verdicts.setdefault(judge_name, {})[outcome.record.id] = verdict
     return LoggedRun(_plan_of(logs[0][1]), tuple(found[number] for number in sorted(found)), verdicts)

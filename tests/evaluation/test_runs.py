@@ -5,12 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from inspect_ai.event import InfoEvent
+from inspect_ai.log import read_eval_log, write_eval_log
 
 from benchmark_players import QUESTION, PlayingLlm, in_order, reply_of, write_rows
 from kg_agents.llm import Completion, LlmError, LlmRequest, Models
 from kg_agents.tools.client import ExactTools, ToolCall
 from kg_agents.trace import ToolLine
-from kg_eval.logs import DamagedRun, read_run
+from kg_eval.logs import SOURCE, DamagedRun, read_run
 from kg_eval.methods.catalog import NEED_ENTITIES
 from kg_eval.metrics.scores import score
 from kg_eval.plan import InvalidPlan, MethodName, RunPlan, drawn
@@ -159,6 +161,12 @@ async def test_a_log_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         models = Models(PlayingLlm(reply_of("direct", "Shinjuku")))
         await run(plan, tmp_path / "run", tools, models)
         (log,) = (tmp_path / "run").glob("*.eval")
+        other = read_eval_log(str(log))
+        for sample in other.samples or ():
+            sample.events = [InfoEvent(source=SOURCE, data={"kind": "model", "purpose": "answer"})]
+        write_eval_log(other, str(log))
+        with pytest.raises(DamagedRun, match=rf"{log.name} was made by another version\. Remove it"):
+            read_run(tmp_path / "run")
         log.write_bytes(log.read_bytes()[:100])
         with pytest.raises(DamagedRun, match=rf"{log.name} cannot be read: .* Remove it to ask its questions again"):
             await run(plan, tmp_path / "run", tools, models)
