@@ -9,7 +9,6 @@ from kg_adapters.models import NO_FEATURES, Count, Degree, Direction, NeighborPa
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.terms import Attribute, Iri, Node, Triple
-from kg_boundary.shown import listed
 from kg_server.answers.coverage import OPPOSITE, BothWays, absence, both_ways, thinness, without_twins
 from kg_server.answers.intermediates import CLOSED, with_intermediates
 from kg_server.answers.results import (
@@ -251,11 +250,11 @@ def _answer(
 def _lines(query: NeighborQuery, page: NeighborPage) -> Iterator[Line]:
     """Yield a line for each fact, below the first of each relation without it; `-` before it leads to the entity."""
     facts = sorted(page.facts, key=lambda fact: (fact.head != query.entity, fact.relation))
-    groups = [Over(fact.relation, fact.head != query.entity) for fact in facts]
+    groups = [(fact.relation, fact.head != query.entity) for fact in facts]
     alone = query.relation is not None and len(set(groups)) == 1
-    for fact, over, before in zip(facts, groups, [None, *groups], strict=False):
-        far = fact.head if over.backwards else fact.tail
-        shown: tuple[Piece, ...] = () if alone else ("  ",) if over == before else (over, " | ")
+    for fact, group, before in zip(facts, groups, [None, *groups], strict=False):
+        far = fact.head if group[1] else fact.tail
+        shown: tuple[Piece, ...] = () if alone else ("  ",) if group == before else (Over(*group), " | ")
         yield Line((*shown, far), facts=(fact,))
 
 
@@ -291,9 +290,10 @@ def _others(query: NeighborQuery, incoming: Sequence[RelationCount] | None, name
         return ""
     if not incoming:
         return '; direction="in" shows what leads to it' if incoming is None else "; nothing leads to it"
-    parts = (f"{names.alone(each.relation, ',', 'relation')} {each.count}" for each in _most_frequent(incoming))
-    total = sum(each.count.value for each in incoming)
-    return f'; direction="in" shows {total:,} more: {listed(parts, ", ", MOST_INCOMING)}'
+    ordered = _most_frequent(incoming)
+    parts = [f"{names.alone(each.relation, ',', 'relation')} {each.count}" for each in ordered[:MOST_INCOMING]]
+    more = f" and {len(ordered) - MOST_INCOMING} more relations" if len(ordered) > MOST_INCOMING else ""
+    return f'; direction="in" shows {sum(each.count.value for each in ordered):,} more: {", ".join(parts)}{more}'
 
 
 def _elsewhere(both: BothWays, names: Names) -> str:

@@ -19,7 +19,6 @@ from kg_adapters.models import Count, Degree, NeighborPage, Path, PathRequest, P
 from kg_adapters.protocol import KGAdapter, SupportsPaths
 from kg_adapters.requests import NeighborRequest, check_path_request
 from kg_adapters.terms import BlankNode, Iri, Node, Triple, node_key
-from kg_boundary.shown import listed
 from kg_server.answers.intermediates import with_intermediates
 from kg_server.answers.results import Answer, AnswerRows, Line, Over, PathsResult, Piece, Status, fitted_rows
 from kg_server.names import Names, names_of, terms_of
@@ -334,8 +333,10 @@ def _extent(request: PathRequest, found: PathsFound, names: Names) -> str:
     if found.stopped == "time":
         return "The search stopped early, at its deadline: fewer hops need less."
     if found.skipped_hubs:
-        hubs = listed((names.entity(hub, ",") for hub in found.skipped_hubs), ", ", SHOWN_HUBS)
-        return f"Hubs left out: {hubs} (avoid_hubs=false includes them and type relations)."
+        hubs = ", ".join(names.entity(hub, ",") for hub in found.skipped_hubs[:SHOWN_HUBS])
+        more = len(found.skipped_hubs) - SHOWN_HUBS
+        others = f" and {more} others" if more > 0 else ""
+        return f"Hubs left out: {hubs}{others} (avoid_hubs=false includes them and type relations)."
     if found.unnamed:
         return "Nodes without a name (_:…) cannot be passed through here; a Sparql query can go through them."
     if request.avoid_hubs:

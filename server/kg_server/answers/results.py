@@ -12,10 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from kg_adapters.calls import lacking
 from kg_adapters.models import Count
 from kg_adapters.prefixes import Prefixes
-from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, BlankNode, Fact, Iri, Literal, Node, Term
+from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, BlankNode, Fact, Iri, Literal, Node, Term, Triple
 from kg_boundary.shown import shown, shown_within
 from kg_server.answers.values import unit_of
-from kg_server.names import MAX_VALUE, Names, ends_of, shown_datatype
+from kg_server.names import MAX_VALUE, Names, ends_of, shown_datatype, terms_of
 
 BYTES_PER_TOKEN: Final = 3
 
@@ -236,10 +236,8 @@ class Line:
 
     @property
     def pieces(self) -> Iterator[Piece]:
-        """Everything that is named in the line or in its rows."""
-        yield from chain(self.text, *self.rows)
-        for fact in self.facts:
-            yield from (fact.head, Over(fact.relation), fact.tail)
+        """The pieces of the line and of its rows."""
+        return chain(self.text, *self.rows)
 
     def shown(self, names: Names, max_value: int = MAX_VALUE) -> str:
         """Return the line for readers, with values of at most so many characters."""
@@ -247,7 +245,7 @@ class Line:
         over = self.facts[0].relation if self.facts else None
         for piece in self.text:
             over = piece.relation if isinstance(piece, Over) else over
-            parts.append(self.shown_piece(piece, names, max_value, over))
+            parts.append(piece if isinstance(piece, str) else self.shown_piece(piece, names, max_value, over))
         return "".join(parts)
 
     def shown_piece(self, piece: Piece, names: Names, max_value: int, over: Iri | None) -> str:
@@ -308,11 +306,20 @@ class AnswerRows(Generic[L]):
 
     def fields(self) -> RowFields:
         """Return what nodes without a name hold beside what the lines state of it, and the labels of everything."""
-        pieces = list(dict.fromkeys(chain.from_iterable(line.pieces for line in self.lines)))
-        nodes = [piece for piece in pieces if isinstance(piece, Iri | BlankNode)]
+        nodes: dict[Node, None] = {}
+        relations: dict[Iri, None] = {}
+        for line in self.lines:
+            for fact in line.facts:
+                nodes[fact.head] = relations[fact.relation] = None
+                if isinstance(fact, Triple):
+                    nodes[fact.tail] = None
+            for piece in line.pieces:
+                if isinstance(piece, Over):
+                    relations[piece.relation] = None
+                elif isinstance(piece, (Iri, BlankNode)):
+                    nodes[piece] = None
         stated = {fact for line in self.lines for fact in line.stated} if self.names.held else set[Fact]()
         held = self.names.held_by(nodes, stated)
-        relations = (piece.relation for piece in pieces if isinstance(piece, Over))
         return {
             "held": [self.names.row(fact) for fact in held] or None,
             "labels": self.names.entity_labels((*nodes, *ends_of(held))),
@@ -370,7 +377,7 @@ def in_columns(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
 
 def terms_of_lines(lines: Iterable[Line]) -> Iterator[Node]:
     """Yield all terms that lines name, the units of their values too, with repeats."""
-    for piece in chain.from_iterable(line.pieces for line in lines):
+    for piece in chain.from_iterable((*line.pieces, *terms_of(line.facts)) for line in lines):
         match piece:
             case Iri() | BlankNode():
                 yield piece
