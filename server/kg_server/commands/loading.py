@@ -7,6 +7,13 @@ from pathlib import Path
 from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 
 from kg_adapters.errors import InvalidRequest
 from kg_boundary.regular_files import read_toml
@@ -106,6 +113,32 @@ class _Entry:
         return flag_of(name) if self.origin == _COMMAND_LINE else name
 
 
+class _Sourced(Settings, BaseSettings):
+    """The settings as pydantic-settings reads them.
+
+    Args:
+        sources: Where values are written, the preferred first.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENVIRONMENT_PREFIX, env_nested_delimiter="__", enable_decoding=False, frozen=True
+    )
+
+    def __init__(self, *sources: PydanticBaseSettingsSource) -> None:
+        BaseSettings.__init__(self, _build_sources=(sources, {}))
+
+
+class _Environment(EnvSettingsSource):
+    """The variables of a mapping, in place of those of this process."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = {name.lower(): value for name, value in environ.items()}
+        super().__init__(_Sourced)
+
+    def _load_env_vars(self) -> Mapping[str, str | None]:
+        return self._environ
+
+
 def load_settings(
     flags: Mapping[str, object], environ: Mapping[str, str], toml_path: Path | None = None
 ) -> LoadedSettings:
@@ -119,13 +152,21 @@ def load_settings(
     Raises:
         InvalidRequest: A name is unknown, a value has the wrong form, or the file cannot be read.
     """
-    in_file, in_environment = _present(_file_entries(toml_path)), _present(_environment_entries(environ))
-    entries = {**in_file, **in_environment, **_present(_flag_entries(flags))}
+    in_file = _present(_file_entries(toml_path))
+    in_environment = _present(_environment_entries(environ))
+    in_flags = _present(_flag_entries(flags))
+    sources = (
+        InitSettingsSource(_Sourced, _nested(in_flags)),
+        _Environment({variable(name): str(entry.value) for name, entry in in_environment.items()}),
+        InitSettingsSource(_Sourced, _nested(in_file)),
+    )
+    entries = {**in_file, **in_environment, **in_flags}
     _warn_of_old_names(entries)
     try:
-        settings = Settings.model_validate(_nested(entries))
+        read = _Sourced(*sources)
     except ValidationError as error:
         raise InvalidRequest(_invalid(error, entries)) from error
+    settings = Settings.model_validate({name: getattr(read, name) for name in read.model_fields_set})
     return LoadedSettings(settings, {name: entries[name].origin if name in entries else DEFAULT for name in FIELDS})
 
 
