@@ -249,13 +249,13 @@ async def question_of(reader: Reader, operand: Operand) -> RemarkRequest:
     match operand:
         case Call(function="Neighbor", operands=(node,), routes=(route,)):
             of = await reader.set_of(node)
-            way = await reader.way(route, of, "relation", strict=True)
+            way = await reader.routes.way(route, of, "relation", strict=True)
             return RemarkRequest(Listed(await reader.set_of(operand)), "nodes", of, way)
         case Call(function="Feature" | "Degree" as function, operands=(node,)):
             of = await reader.set_of(node)
             values = function == "Feature"
             read = (
-                await reader.way(operand.route, of, "feature" if values else "relation", strict=values)
+                await reader.routes.way(operand.route, of, "feature" if values else "relation", strict=values)
                 if operand.route
                 else None
             )
@@ -282,7 +282,7 @@ async def _other_question(reader: Reader, operand: Operand) -> RemarkRequest:
         case Call(function="Group" | "Table" as function, operands=(node,), routes=routes):
             await reader.naming.refuse_class(node)
             of = await reader.set_of(node)
-            ways = [await reader.way(route, of, "relation") for route in routes]
+            ways = [await reader.routes.way(route, of, "relation") for route in routes]
             if function == "Group":
                 return RemarkRequest(Grouped(of, ways[0].path), "groups", of, ways[0])
             return RemarkRequest(Tabled(of, tuple(Ends(way.path) for way in ways)), "rows", of, ways=tuple(ways))

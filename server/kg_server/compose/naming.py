@@ -318,12 +318,13 @@ class Routes:
     Args:
         graph: The graph.
         text: The expression, which errors point into.
+        heard: What should be known about how names were read.
     """
 
-    def __init__(self, graph: KGAdapter, text: str) -> None:
+    def __init__(self, graph: KGAdapter, text: str, heard: Heard) -> None:
         self._graph = graph
         self._text = text
-        self.notes: dict[str, None] = {}
+        self._heard = heard
         self._profile: GraphProfile | None = None
         self._schema: GraphSchema | None = None
 
@@ -466,7 +467,7 @@ class Routes:
                 raise
             return without_unit
         if found.others:
-            self.notes[found.said(await names_of(self._graph, found.terms)).strip()] = None
+            self._heard.note(found.said(await names_of(self._graph, found.terms)).strip())
         return found.relation
 
     async def _without_unit(self, text: str, nodes: tuple[Node, ...]) -> Iri | None:

@@ -85,8 +85,8 @@ class Reader:
     def __init__(self, graph: KGAdapter, text: str, identities: Mapping[str, Identity]) -> None:
         self._graph = graph
         self._text = text
-        self._routes = Routes(graph, text)
         self.naming = Naming(graph, text, identities)
+        self.routes = Routes(graph, text, self.naming.heard)
 
     @property
     def heard(self) -> Heard:
@@ -130,15 +130,9 @@ class Reader:
     async def _walked(self, node: Operand, of: SetExpression, route: Route | None, sort: Sort) -> HopPath:
         if route is None:
             return ALL_WAYS
-        path = (await self.way(route, of, sort, strict=True)).path
+        path = (await self.routes.way(route, of, sort, strict=True)).path
         await self.naming.note_class(node, Kept(of, Has(path)))
         return path
-
-    async def way(self, route: Route, of: SetExpression, sort: Sort, *, strict: bool = False) -> Way:
-        """Return the path that a route stands for; `Routes.way` says more."""
-        way = await self._routes.way(route, of, sort, strict=strict)
-        self.heard.notes |= {(note,): None for note in self._routes.notes}
-        return way
 
     async def _in_one_unit(self, way: Way, of: SetExpression) -> Way:
         """Return a way whose values are compared, with the unit of those that the members of a set have.
@@ -191,8 +185,8 @@ class Reader:
         """Return the set and the measure of a sum, mean, least or greatest."""
         await self.naming.refuse_class(call.node)
         of = await self.set_of(call.node)
-        way = await self._in_one_unit(await self.way(call.routes[0], of, "feature"), of)
-        return of, way, await self._routes.measure(way, call.function)
+        way = await self._in_one_unit(await self.routes.way(call.routes[0], of, "feature"), of)
+        return of, way, await self.routes.measure(way, call.function)
 
     async def _where(self, call: Call) -> SetExpression:
         await self.naming.refuse_class(call.node)
@@ -204,7 +198,7 @@ class Reader:
     async def _kept(self, of: SetExpression, clause: Clause) -> SetExpression:
         value, operator = clause.value, clause.operator
         try:
-            way = await self.way(clause.route, of, _sort_of(value))
+            way = await self.routes.way(clause.route, of, _sort_of(value))
         except MisreadExpression as error:
             raise MisreadExpression(self._text, error.position, f"{error.problem} {CONDITION}") from error
         if operator is None or value is None:
@@ -268,7 +262,7 @@ class Reader:
 
     async def _other_way(self, of: SetExpression, value: Words) -> Way | None:
         try:
-            return await self.way(route_in(value), of, "relation")
+            return await self.routes.way(route_in(value), of, "relation")
         except MisreadExpression:
             return None
 
