@@ -3,13 +3,10 @@
 from collections.abc import Callable
 
 import pytest
-import rdflib
 
 from calls import call, rows
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
-from kg_adapters.protocol import KGAdapter
-from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_server.answers.coverage import MAX_COMPARED, plural
 
 PREFIXES = (
@@ -37,21 +34,11 @@ FAMILY = PREFIXES + (
 )
 
 
-@pytest.fixture(params=["local", "rdflib"])
-def opened(request: pytest.FixtureRequest, graph_of: Callable[[str], LocalAdapter]) -> Callable[[str], KGAdapter]:
-    """Return what opens Turtle as a graph, on either kind of adapter that knows its profile."""
-
-    def open_graph(turtle: str) -> KGAdapter:
-        return graph_of(turtle) if request.param == "local" else RdflibAdapter(rdflib.Graph().parse(data=turtle))
-
-    return open_graph
-
-
 async def test_what_nearly_all_of_a_class_have_is_denied_where_missing(
-    opened: Callable[[str], KGAdapter],
+    graph_of: Callable[[str], LocalAdapter],
 ) -> None:
     for tool, said in (("GetNeighbor", "has no director here; of"), ("Degree", "Of")):
-        reply = await call(opened(FILMS), tool, entity="e:f0", relation="director")
+        reply = await call(graph_of(FILMS), tool, entity="e:f0", relation="director")
         assert f"{said} 21 films 19 have one, so it seems to have none." in reply.plain.summary
         assert reply.data["knowledge"] == "denied"
 
@@ -67,8 +54,8 @@ async def test_absence_is_a_denial_only_where_at_least_nine_of_ten_have_a_relati
         assert (reply.data["status"], reply.data["knowledge"]) == ("empty", knowledge)
 
 
-async def test_a_value_that_nearly_all_have_is_missing_and_not_denied(opened: Callable[[str], KGAdapter]) -> None:
-    reply = await call(opened(FILMS), "Feature", entity="e:f0", feature="premiere")
+async def test_a_value_that_nearly_all_have_is_missing_and_not_denied(graph_of: Callable[[str], LocalAdapter]) -> None:
+    reply = await call(graph_of(FILMS), "Feature", entity="e:f0", feature="premiere")
     assert reply.plain.summary.startswith(
         "Film 0 has no value of premiere here; of 21 films 19 have one, so its own is missing. "
     )
@@ -76,31 +63,31 @@ async def test_a_value_that_nearly_all_have_is_missing_and_not_denied(opened: Ca
 
 
 async def test_what_no_instance_of_a_class_has_is_a_kind_of_thing_that_the_graph_does_not_know(
-    opened: Callable[[str], KGAdapter],
+    graph_of: Callable[[str], LocalAdapter],
 ) -> None:
-    reply = await call(opened(FILMS), "GetNeighbor", entity="e:f1", relation="captain")
+    reply = await call(graph_of(FILMS), "GetNeighbor", entity="e:f1", relation="captain")
     assert "no film here has one, so the graph does not know this kind of thing." in reply.summary
     assert reply.data["knowledge"] == "unknown"
 
 
-async def test_a_class_with_few_instances_is_judged_by_the_wider_one(opened: Callable[[str], KGAdapter]) -> None:
-    reply = await call(opened(FILMS), "Degree", entity="e:short", relation="prize")
+async def test_a_class_with_few_instances_is_judged_by_the_wider_one(graph_of: Callable[[str], LocalAdapter]) -> None:
+    reply = await call(graph_of(FILMS), "Degree", entity="e:short", relation="prize")
     assert reply.summary.endswith("Of 21 films 3 have one, so its absence proves nothing.")
 
 
 async def test_an_edge_asked_for_as_a_value_and_a_value_asked_for_as_an_edge_are_shown_the_way(
-    opened: Callable[[str], KGAdapter],
+    graph_of: Callable[[str], LocalAdapter],
 ) -> None:
-    edge = await call(opened(FILMS), "Feature", entity="e:f1", feature="director")
-    value = await call(opened(FILMS), "Degree", entity="e:f1", relation="premiere")
+    edge = await call(graph_of(FILMS), "Feature", entity="e:f1", feature="director")
+    value = await call(graph_of(FILMS), "Degree", entity="e:f1", relation="premiere")
     assert "it leads to 1 by it, which GetNeighbor shows" in edge.summary
     assert "It has 1 value of it, which Feature shows" in value.summary
     assert (edge.data["knowledge"], value.data["knowledge"]) == ("stated", "stated")
 
 
-async def test_a_count_says_when_few_have_any(opened: Callable[[str], KGAdapter]) -> None:
-    rare = await call(opened(FILMS), "Degree", entity="e:f1", relation="prize")
-    usual = await call(opened(FILMS), "Degree", entity="e:f1", relation="director")
+async def test_a_count_says_when_few_have_any(graph_of: Callable[[str], LocalAdapter]) -> None:
+    rare = await call(graph_of(FILMS), "Degree", entity="e:f1", relation="prize")
+    usual = await call(graph_of(FILMS), "Degree", entity="e:f1", relation="director")
     assert rare.plain.summary == (
         "Film 1 has 1 distinct neighbour over prize. Of 21 films 3 have one at all, so there may be "
         "more than the graph knows."
@@ -109,9 +96,9 @@ async def test_a_count_says_when_few_have_any(opened: Callable[[str], KGAdapter]
 
 
 async def test_only_a_count_of_what_a_relation_leads_to_says_when_few_have_any(
-    opened: Callable[[str], KGAdapter],
+    graph_of: Callable[[str], LocalAdapter],
 ) -> None:
-    graph = opened(FAMILY)
+    graph = graph_of(FAMILY)
     outgoing = await call(graph, "Compose", expression="Count[Neighbor[e:p7, child]]")
     incoming = await call(graph, "Compose", expression="Count[Neighbor[e:p8, -child]]")
     degree = await call(graph, "Degree", entity="e:p8", relation="child", direction="in")
@@ -121,8 +108,8 @@ async def test_only_a_count_of_what_a_relation_leads_to_says_when_few_have_any(
     assert "at all" not in degree.plain.summary
 
 
-async def test_a_count_takes_what_is_stored_either_way_and_says_so(opened: Callable[[str], KGAdapter]) -> None:
-    reply = await call(opened(FAMILY), "Degree", entity="e:p0", relation="child", direction="out")
+async def test_a_count_takes_what_is_stored_either_way_and_says_so(graph_of: Callable[[str], LocalAdapter]) -> None:
+    reply = await call(graph_of(FAMILY), "Degree", entity="e:p0", relation="child", direction="out")
     assert reply.plain.summary.startswith(
         "e:p0 has 5 distinct outgoing neighbours over child, 2 of them stored only the other way, as parent."
     )
@@ -133,16 +120,16 @@ async def test_a_count_takes_what_is_stored_either_way_and_says_so(opened: Calla
     )
 
 
-async def test_a_symmetric_relation_counts_from_either_side(opened: Callable[[str], KGAdapter]) -> None:
-    reply = await call(opened(FAMILY), "Degree", entity="e:p0", relation="e:married", direction="out")
+async def test_a_symmetric_relation_counts_from_either_side(graph_of: Callable[[str], LocalAdapter]) -> None:
+    reply = await call(graph_of(FAMILY), "Degree", entity="e:p0", relation="e:married", direction="out")
     assert reply.data["neighbors"] == 1
     assert "over e:married, stored only in the other direction." in reply.summary
-    both = await call(opened(FAMILY), "Degree", entity="e:p0", relation="e:married")
+    both = await call(graph_of(FAMILY), "Degree", entity="e:p0", relation="e:married")
     assert (both.data["neighbors"], both.data["incoming"]) == (1, {"e:married": 1})
 
 
-async def test_only_what_is_stored_backwards_counts_too(opened: Callable[[str], KGAdapter]) -> None:
-    reply = await call(opened(FAMILY), "Degree", entity="e:p8", relation="parent", direction="out")
+async def test_only_what_is_stored_backwards_counts_too(graph_of: Callable[[str], LocalAdapter]) -> None:
+    reply = await call(graph_of(FAMILY), "Degree", entity="e:p8", relation="parent", direction="out")
     assert (reply.data["neighbors"], reply.data["knowledge"], reply.data["incoming"]) == (1, "stated", {"e:child": 1})
 
 
@@ -168,10 +155,10 @@ async def test_a_question_that_the_fictional_world_cannot_answer_is_told_by_a_ty
         assert (await call(world, tool, entity=entity, **{argument: asked})).data["knowledge"] == "unknown"
 
 
-async def test_no_path_is_not_known(opened: Callable[[str], KGAdapter]) -> None:
-    reply = await call(opened(FILMS), "GetPath", source="e:f1", target="e:ahab")
+async def test_no_path_is_not_known(graph_of: Callable[[str], LocalAdapter]) -> None:
+    reply = await call(graph_of(FILMS), "GetPath", source="e:f1", target="e:ahab")
     assert (reply.data["status"], reply.data["knowledge"]) == ("empty", "unknown")
-    linked = await call(opened(FILMS), "GetPath", source="e:f1", target="e:f2")
+    linked = await call(graph_of(FILMS), "GetPath", source="e:f1", target="e:f2")
     assert linked.data["knowledge"] == "stated"
 
 
@@ -193,24 +180,24 @@ def test_nouns_are_put_into_the_plural(noun: str, several: str) -> None:
 
 
 async def test_neighbours_that_are_stored_only_the_other_way_round_are_shown(
-    opened: Callable[[str], KGAdapter],
+    graph_of: Callable[[str], LocalAdapter],
 ) -> None:
-    reply = await call(opened(FAMILY), "GetNeighbor", entity="e:p8", relation="parent")
+    reply = await call(graph_of(FAMILY), "GetNeighbor", entity="e:p8", relation="parent")
     assert reply.plain.text == "e:p7 | child | e:p8, stored only the other way, as child."
     assert reply.data["triples"] == [["e:p7", "e:child", "e:p8"]]
 
 
-async def test_neighbours_are_shown_once_whichever_way_they_are_stored(opened: Callable[[str], KGAdapter]) -> None:
-    reply = await call(opened(FAMILY), "GetNeighbor", entity="e:p0", relation="child")
+async def test_neighbours_are_shown_once_whichever_way_they_are_stored(graph_of: Callable[[str], LocalAdapter]) -> None:
+    reply = await call(graph_of(FAMILY), "GetNeighbor", entity="e:p0", relation="child")
     assert reply.plain.summary == ("e:p0 has 5 child, 2 of them stored only the other way, as parent:")
     heads_and_tails = {head if tail == "e:p0" else tail for head, _, tail in rows(reply.data["triples"])}
     assert (len(reply.plain.lines), len(heads_and_tails)) == (5, 5)
 
 
 async def test_pages_go_on_from_what_is_stored_one_way_to_what_is_stored_the_other(
-    opened: Callable[[str], KGAdapter],
+    graph_of: Callable[[str], LocalAdapter],
 ) -> None:
-    graph, found, cursor = opened(FAMILY), list[list[str]](), dict[str, object]()
+    graph, found, cursor = graph_of(FAMILY), list[list[str]](), dict[str, object]()
     for size in (2, 2, 1):
         page = await call(graph, "GetNeighbor", entity="e:p0", relation="child", limit=2, **cursor)
         assert (len(rows(page.data["triples"])), page.data["total"]) == (size, 5)
@@ -220,8 +207,8 @@ async def test_pages_go_on_from_what_is_stored_one_way_to_what_is_stored_the_oth
     assert (sorted(found), cursor) == (sorted(rows(whole.data["triples"])), {"cursor": None})
 
 
-async def test_a_symmetric_relation_is_shown_from_either_side_and_once(opened: Callable[[str], KGAdapter]) -> None:
-    graph = opened(FAMILY + "e:p20 e:married e:p21 . e:p21 e:married e:p20 .")
+async def test_a_symmetric_relation_is_shown_from_either_side_and_once(graph_of: Callable[[str], LocalAdapter]) -> None:
+    graph = graph_of(FAMILY + "e:p20 e:married e:p21 . e:p21 e:married e:p20 .")
     one_way = await call(graph, "GetNeighbor", entity="e:p0", relation="e:married")
     assert "stored only in the other direction" in one_way.summary
     for arguments in ({}, {"relation": "e:married"}, {"relation": "e:married", "direction": "in"}):
@@ -231,8 +218,8 @@ async def test_a_symmetric_relation_is_shown_from_either_side_and_once(opened: C
         assert both.data["total"] == 1
 
 
-async def test_the_inverse_of_a_hub_is_named_where_it_is_not_walked(opened: Callable[[str], KGAdapter]) -> None:
+async def test_the_inverse_of_a_hub_is_named_where_it_is_not_walked(graph_of: Callable[[str], LocalAdapter]) -> None:
     many = " ".join(f"e:p0 e:child e:kid{number} ." for number in range(MAX_COMPARED + 1))
-    reply = await call(opened(FAMILY + many), "GetNeighbor", entity="e:p0", relation="child", limit=3)
+    reply = await call(graph_of(FAMILY + many), "GetNeighbor", entity="e:p0", relation="child", limit=3)
     assert reply.plain.summary.endswith('More may be stored the other way, as parent: direction="in".')
     assert len(rows(reply.data["triples"])) == 3
