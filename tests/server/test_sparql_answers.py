@@ -209,15 +209,17 @@ async def test_ask_says_yes_or_why_not(tokyo: LocalAdapter) -> None:
     assert bare.text == "No. Nothing matches ?x ?p ?x."
 
 
-async def test_an_unbound_variable_is_an_empty_cell(tokyo: LocalAdapter) -> None:
-    reply = await call(tokyo, "Sparql", query="SELECT ?x ?y { BIND(wd:Q17 AS ?x) OPTIONAL { ?x wdt:P131 ?y } }")
-    assert reply.plain.lines == ["?x | ?y", "Japan | "]
-    assert reply.data["rows"] == [["Q17", ""]]
-
-
-async def test_construct_gives_triples(tokyo: LocalAdapter) -> None:
-    reply = await call(tokyo, "Sparql", query="CONSTRUCT { ?b wdt:P36 ?a } WHERE { ?a wdt:P36 ?b } LIMIT 1")
-    assert reply.lines[0] == "?subject | ?predicate | ?object"
+async def test_rows_of_each_form_are_shown_and_what_the_graph_does_not_mention_is_named(tokyo: LocalAdapter) -> None:
+    unbound = await call(tokyo, "Sparql", query="SELECT ?x ?y { BIND(wd:Q17 AS ?x) OPTIONAL { ?x wdt:P131 ?y } }")
+    assert (unbound.plain.lines, unbound.data["rows"]) == (["?x | ?y", "Japan | "], [["Q17", ""]])
+    made = await call(tokyo, "Sparql", query="CONSTRUCT { ?b wdt:P36 ?a } WHERE { ?a wdt:P36 ?b } LIMIT 1")
+    assert made.lines[0] == "?subject | ?predicate | ?object"
+    wide = f"SELECT {' '.join(f'?v{number}' for number in range(101))} {{ ?v1 wdt:P36 ?v2 }}"
+    assert (await refusal(tokyo, "Sparql", query=wide)).startswith("The query asks for 101 variables, and at most 100")
+    query = "SELECT * { " + " ".join(f"wd:Q42{number} wdt:P36 ?x ." for number in range(10, 20)) + " }"
+    assert (await call(tokyo, "Sparql", query=query)).summary == (
+        "No rows. This graph does not mention Q4210, Q4211, Q4212, Q4213, Q4214 and 5 others."
+    )
 
 
 async def test_rows_that_do_not_fit_are_counted_and_said_to_be_missing(sample: LocalAdapter) -> None:
@@ -261,17 +263,3 @@ async def test_many_columns_share_the_budget(graph_of: Callable[[str], LocalAdap
     assert token_count(reply.text) <= 2_000
     assert len(row) == 60
     assert {len(cell) for cell in row} == {33}
-
-
-async def test_more_columns_than_an_answer_can_hold_are_refused(tokyo: LocalAdapter) -> None:
-    query = f"SELECT {' '.join(f'?v{number}' for number in range(101))} {{ ?v1 wdt:P36 ?v2 }}"
-    assert await refusal(tokyo, "Sparql", query=query) == (
-        "The query asks for 101 variables, and at most 100 fit into an answer. Name those that you need after SELECT."
-    )
-
-
-async def test_only_the_first_unknown_terms_are_named(tokyo: LocalAdapter) -> None:
-    query = "SELECT * { " + " ".join(f"wd:Q42{number} wdt:P36 ?x ." for number in range(10, 20)) + " }"
-    assert (await call(tokyo, "Sparql", query=query)).summary == (
-        "No rows. This graph does not mention Q4210, Q4211, Q4212, Q4213, Q4214 and 5 others."
-    )

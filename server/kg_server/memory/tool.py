@@ -13,7 +13,7 @@ from pydantic import Field
 from kg_adapters.errors import InvalidRequest, KGError
 from kg_adapters.protocol import KGAdapter
 from kg_boundary.shown import visible_lines
-from kg_server.answers.results import Result
+from kg_server.answers.results import Answer, Result
 from kg_server.concurrency import load, off_loop
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.memory.store import MemoryLimits, MemoryStore
@@ -138,30 +138,22 @@ class MemoryTools:
 
     async def read(self, memory: Handle, cursor: Cursor | None = None) -> Annotated[CallToolResult, MemoryResult]:
         """Show the paths of a memory."""
+        return (await self._page(memory.strip(), cursor, self._settings.max_tokens)).to_mcp()
+
+    async def _page(self, handle: str, cursor: str | None, max_tokens: int) -> Answer:
         await load("kg_server.memory.answer")
         from kg_server.memory.answer import read_answer
 
-        handle = memory.strip()
         contents = await self._store().read(handle, self._graph.name)
-        answer = await read_answer(
-            self._graph, memory=handle, contents=contents, cursor=cursor, max_tokens=self._settings.max_tokens
-        )
-        return answer.to_mcp()
+        return await read_answer(self._graph, memory=handle, contents=contents, cursor=cursor, max_tokens=max_tokens)
 
     async def resource(self, memory: str) -> str:
         """What a memory holds: its first paths."""
-        await load("kg_server.memory.answer")
-        from kg_server.memory.answer import read_answer
-
         try:
             with anyio.fail_after(self._settings.timeout_s * 0.9):
-                contents = await self._store().read(memory, self._graph.name)
-                answer = await read_answer(
-                    self._graph, memory=memory, contents=contents, cursor=None, max_tokens=RESOURCE_TOKENS
-                )
+                return (await self._page(memory, None, RESOURCE_TOKENS)).text
         except TimeoutError as error:
             raise MCPError(code=INTERNAL_ERROR, message="Reading the memory took too long. Read it again.") from error
         except KGError as error:
             code = INVALID_PARAMS if isinstance(error, InvalidRequest) else INTERNAL_ERROR
             raise MCPError(code=code, message=visible_lines(str(error))) from error
-        return answer.text
