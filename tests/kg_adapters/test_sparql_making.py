@@ -66,13 +66,6 @@ async def until(condition: Callable[[], bool]) -> None:
             await anyio.sleep(0.01)
 
 
-async def test_a_query_that_comes_first_waits_for_the_process_and_is_answered(store: LocalStore) -> None:
-    async with served(store) as (graph, making):
-        assert str(STATEMENTS) in await count(graph)
-        assert (store.folder / OXIGRAPH_FOLDER).is_dir()
-        assert making.done == STATEMENTS
-
-
 async def test_it_is_made_before_anybody_asks(store: LocalStore) -> None:
     making = SparqlMaking(store, delay_s=0)
     await until((store.folder / OXIGRAPH_FOLDER).is_dir)
