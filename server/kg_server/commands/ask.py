@@ -273,9 +273,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
     reflector: options.Reflector = None,
     parameters: options.Parameters = None,
     as_json: options.Json = False,
-    learn: Annotated[
-        bool, typer.Option("--learn", help="Keep solved questions, and show the model similar ones as examples.")
-    ] = False,
+    learn: options.Learn = False,
 ) -> None:
     """Answer a question with a model and the tools of a graph, and show every step.
 

@@ -40,13 +40,8 @@ def add_reports(app: typer.Typer) -> None:
 
 def score_run(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.")],
-    official: Annotated[
-        bool,
-        typer.Option(
-            "--official", help="Also print the scores of the benchmark's published script, with its known errors."
-        ),
-    ] = False,
+    folder: options.RunFolder,
+    official: options.Official = False,
     judges: Annotated[
         list[str] | None,
         typer.Option("--judge", metavar="MODEL", help="First let this model judge each answer. May be repeated."),
@@ -78,10 +73,7 @@ def table_of_runs(
     folders: Folders,
     form: Annotated[Literal["text", "markdown", "csv"], typer.Option(help="The format of the tables.")] = "text",
     metric: Metric = None,
-    official: Annotated[
-        bool,
-        typer.Option("--official", help="Use the scores of the benchmark's published script, with its known errors."),
-    ] = False,
+    official: options.Official = False,
 ) -> None:
     """Compare runs with each other and with the papers' figures."""
     show_tables(folders, metric or "", official=official, form=form)
@@ -92,7 +84,10 @@ def plot_runs(
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the pictures.")],
     metric: Metric = None,
 ) -> None:
-    """Draw runs as SVG pictures: bars beside the papers' figures, and lines over the values of a parameter."""
+    """Draw runs as SVG pictures.
+
+    Runs are bars beside the papers' figures; runs that differ in one parameter are lines over its values.
+    """
     runs = _done(folders, official=False)
     from kg_eval.reports.plots import draw
 
@@ -101,11 +96,14 @@ def plot_runs(
 
 
 def page_of_run(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.")],
+    folder: options.RunFolder,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The HTML file to write.")],
     metric: Metric = None,
 ) -> None:
-    """Write an HTML page with every question of a run: its calls, evidence and verdict."""
+    """Write an HTML page of a run.
+
+    It shows every question with its calls, evidence and verdict.
+    """
     from kg_eval.reports.page import page_of
 
     (run,) = _done([folder], official=False)
@@ -200,11 +198,12 @@ def run_benchmark(  # noqa: PLR0913, PLR0917 - one argument for each option
     seed: Annotated[int, typer.Option(metavar="N", help="The seed of random choices.")] = 0,
     at_once: options.AtOnce = 4,
     parameters: options.Parameters = None,
-    learn: Annotated[
-        bool, typer.Option("--learn", help="Keep solved questions in DIR, and show the model similar ones as examples.")
-    ] = False,
+    learn: options.Learn = False,
 ) -> None:
-    """Run a method on the questions of a benchmark, and record every call."""
+    """Run a method on a benchmark.
+
+    Every call is recorded.
+    """
     _needs_extra()
     called = invocation(context)
     settings = called.load(graph=graph, model=model, base_url=base_url, reflector=reflector, judge=judge).settings

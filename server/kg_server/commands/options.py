@@ -65,3 +65,10 @@ Parameters: TypeAlias = Annotated[
 ]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
 AtOnce: TypeAlias = Annotated[int, typer.Option(min=1, metavar="N", help="How many questions run in parallel.")]
+Learn: TypeAlias = Annotated[
+    bool, typer.Option("--learn", help="Keep solved questions, and show the model similar ones as examples.")
+]
+RunFolder: TypeAlias = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.")]
+Official: TypeAlias = Annotated[
+    bool, typer.Option("--official", help="Score as the benchmark's published script does, with its known errors.")
+]
