@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
@@ -25,15 +26,22 @@ LIST_TOOLS: dict[str, object] = {"jsonrpc": "2.0", "id": 2, "method": "tools/lis
 pytestmark = pytest.mark.usefixtures("heard_interrupts")
 
 
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server over HTTP on a free port of loopback, and its address."""
-    words = ["serve", str(write_graph(tmp_path)), "--http", "127.0.0.1:0", "--cache-folder", str(tmp_path / "cache")]
+@contextmanager
+def serving_http(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Start a server over HTTP on a free port of loopback; give the process and its address."""
+    words = ["serve", str(write_graph(folder)), "--http", "127.0.0.1:0", "--cache-folder", str(folder / "cache")]
     with subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             yield process, _address(process)
         finally:
             process.kill()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server over HTTP that these tests share."""
+    with serving_http(tmp_path_factory.mktemp("served")) as (_, address):
+        yield address
 
 
 @pytest.fixture
@@ -87,30 +95,32 @@ def test_ctrl_c_ends_a_server_that_waits_for_input_at_once(spoken: subprocess.Po
     assert spoken.wait() == -signal.SIGINT
 
 
-async def test_a_client_gets_an_answer_over_http(served: tuple[subprocess.Popen[str], str]) -> None:
-    _, address = served
+async def test_a_client_gets_an_answer_over_http(address: str) -> None:
     async with Client(address) as client:
         result = await client.call_tool("Degree", {"entity": "Q17"})
     assert not result.is_error
 
 
-def test_the_server_answers_this_machine_alone(served: tuple[subprocess.Popen[str], str]) -> None:
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"host": "127.0.0.1:80@evil.example"}, 421),
+        ({"host": "evil.example"}, 421),
+        ({"origin": "http://127.0.0.1:80.evil.example"}, 403),
+        ({"origin": "http://evil.example"}, 403),
+    ],
+)
+def test_the_server_answers_this_machine_alone(address: str, headers: dict[str, str], status: int) -> None:
     accepted = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
-    senders: tuple[dict[str, str], ...] = (
-        {},
-        {"host": "127.0.0.1:80@evil.example"},
-        {"host": "evil.example"},
-        {"origin": "http://127.0.0.1:80.evil.example"},
-        {"origin": "http://evil.example"},
-    )
-    answers = [httpx2.post(served[1], json=LIST_TOOLS, headers={**accepted, **each}, timeout=60) for each in senders]
-    assert [answer.status_code for answer in answers] == [200, 421, 421, 403, 403]
+    answer = httpx2.post(address, json=LIST_TOOLS, headers={**accepted, **headers}, timeout=60)
+    assert answer.status_code == status
 
 
-def test_ctrl_c_ends_a_server_quietly_with_130(served: tuple[subprocess.Popen[str], str]) -> None:
-    process, _ = served
-    process.send_signal(signal.SIGINT)
-    assert (process.wait(), *process.communicate()) == (130, "", "")
+def test_ctrl_c_ends_a_server_quietly_with_130(tmp_path: Path) -> None:
+    with serving_http(tmp_path) as (process, _):
+        process.send_signal(signal.SIGINT)
+        assert (process.wait(), *process.communicate()) == (130, "", "")
 
 
 def homeless(temporary: Path) -> dict[str, str]:
@@ -152,8 +162,7 @@ def test_http_is_refused_anywhere_but_on_loopback(cli: CommandLine, host: str) -
     assert run.err.startswith("kg-sextant: HTTP is served on this machine only")
 
 
-def test_a_port_that_is_taken_ends_with_2(cli: CommandLine, served: tuple[subprocess.Popen[str], str]) -> None:
-    _, address = served
+def test_a_port_that_is_taken_ends_with_2(cli: CommandLine, address: str) -> None:
     port = address.removesuffix("/mcp").rpartition(":")[2]
     run = cli.run("serve", "--http", port)
     assert (run.code, run.out) == (2, "")
