@@ -8,7 +8,6 @@ from calls import Reply, call, reply_of
 from kg_adapters.errors import BackendUnavailable
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.models import Candidate, Description, FeaturePage, PathRequest, PathsFound
-from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import Node
 from kg_server.app import build_server
@@ -112,7 +111,3 @@ async def test_many_clients_at_once_get_the_same_answers_as_one(sample: LocalAda
         for number in range(32):
             tasks.start_soon(ask, number)
     assert [together[number] for number in range(32)] == alone * 4
-
-
-async def test_a_local_adapter_is_a_graph(tokyo: LocalAdapter) -> None:
-    assert isinstance(tokyo, KGAdapter)
