@@ -102,7 +102,7 @@ def test_an_unknown_tool_ends_with_2_and_what_may_have_been_meant(cli: CommandLi
 def test_labels_come_in_the_languages_of_the_settings(cli: CommandLine, tmp_path: Path) -> None:
     graph = str(write_graph(tmp_path))
     run = cli.run("call", "GetNeighbor", "entity=Q17", "--graph", graph, KG_SEXTANT_LANGUAGES="de")
-    assert "Tokio (Q1490)" in run.out
+    assert "Tokio" in run.out
 
 
 def test_a_folder_called_like_a_graph_is_mentioned_and_opens_by_its_path(
@@ -171,7 +171,7 @@ def test_an_unwritable_home_is_no_reason_to_stop(
     monkeypatch.setattr("tempfile.tempdir", None)
     (tmp_path / "config.toml").write_text("", encoding="utf-8")
     run = cli.run("call", "Degree", "entity=Q17", "--graph", str(write_graph(tmp_path)))
-    assert (run.code, run.out.splitlines()[0][:11]) == (0, "Japan (Q17)")
+    assert (run.code, run.out.splitlines()[0][:5]) == (0, "Japan")
     assert "cannot be written; " in run.err
     assert "Set cache_folder and data_folder to folders that can be written." in run.err
 

@@ -6,6 +6,7 @@ import pyoxigraph as ox
 import pytest
 from benchmarks.engines.oxigraph import running_oxigraph
 
+from calls import plain
 from cli_runs import CommandLine
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.http.options import EndpointOptions
@@ -69,7 +70,7 @@ def test_a_call_is_answered_from_an_endpoint(cli: CommandLine, tmp_path: Path) -
         environ = {"KG_SEXTANT_ENDPOINT__DEFAULT_GRAPHS": "http://g/story"}
         run = cli.run("call", "GetNeighbor", "entity=Q1490", "--graph", endpoint.url, **environ)
         found = cli.run("call", "Retrieve", "text=Shinjko", "--graph", endpoint.url, **environ)
-    assert (run.code, "\ncapital (P36) | Shinjuku (Q179645)" in run.out) == (0, True)
+    assert (run.code, "\ncapital | Shinjuku" in plain(run.out)) == (0, True)
     assert "since this endpoint has no full-text index in its settings" in found.out
 
 
