@@ -3,7 +3,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("heard_interrupts")
 
 
 @contextmanager
-def serving_http(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def serving_http(folder: Path) -> Generator[tuple[subprocess.Popen[str], str]]:
     """Start a server over HTTP on a free port of loopback; give the process and its address."""
     words = ["serve", str(write_graph(folder)), "--http", "127.0.0.1:0", "--cache-folder", str(folder / "cache")]
     with subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
