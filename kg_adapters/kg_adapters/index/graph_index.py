@@ -6,7 +6,7 @@ between `starts[i]` and `starts[i + 1]`. Array lengths: n nodes, m relations, e 
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, TypeAlias
@@ -385,12 +385,13 @@ def parts(length: int) -> Iterator[slice]:
 
 def name_rows(index: GraphIndex, vocabulary: Vocabulary) -> tuple[Longs, Ints, Bytes]:
     """Return the feature rows that are names, whose each is, and 1 for those that are aliases; shape [b] each."""
-    labels, aliases = _ids(index, vocabulary.labels), _ids(index, vocabulary.aliases)
+    labels, aliases = relation_ids(index, vocabulary.labels), relation_ids(index, vocabulary.aliases)
     rows = np.flatnonzero(np.isin(index.features.relations, [*labels, *aliases])).astype(np.int64)
     owners = np.repeat(np.arange(len(index.nodes), dtype=np.int32), np.diff(index.features.starts))[rows]
     return rows, owners, (~np.isin(index.features.relations[rows], labels)).astype(np.uint8)
 
 
-def _ids(index: GraphIndex, relations: Sequence[Iri]) -> list[int]:
+def relation_ids(index: GraphIndex, relations: Iterable[Iri]) -> list[int]:
+    """Return the ids of relations; those that no statement has are left out."""
     found = (index.relations.find(relation.value) for relation in relations)
     return [number for number in found if number is not None]

@@ -8,7 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from kg_adapters.index.columns import PASSES, Extremes, Sums, first_of_each, most_of_each, portions, summed
-from kg_adapters.index.graph_index import Dictionary, GraphIndex, Ints, Longs, bare_relations, edges_by_relation, parts
+from kg_adapters.index.graph_index import (
+    Dictionary,
+    GraphIndex,
+    Ints,
+    Longs,
+    bare_relations,
+    edges_by_relation,
+    parts,
+    relation_ids,
+)
 from kg_adapters.index.kinds import ClassMembership, KindSums, Rows, inverses_of, members_of
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import ClassSummary, Count, EdgeDirection, FeatureSummary, GraphSchema, RelationSummary
@@ -284,7 +293,7 @@ class _Writer:
 
 def _values(index: GraphIndex, vocabulary: Vocabulary, sums: KindSums) -> tuple[ValueCount, ...]:
     """Count the values of each kind, names and descriptions left out."""
-    texts = [number for iri in vocabulary.texts if (number := index.relations.find(iri.value)) is not None]
+    texts = relation_ids(index, vocabulary.texts)
     counted = index.features.datatypes[sums.told & ~np.isin(index.features.relations, texts)]
     counts = np.bincount(counted, minlength=len(index.datatypes))
     kinds = Counter[ValueKind]()
@@ -330,7 +339,7 @@ class _SchemaCounts:
     def classes(self, types: Sequence[Iri]) -> list[ClassSummary]:
         """Return every class, the largest first."""
         into, instances = self._index.into, dict[int, Ints]()
-        groups = np.flatnonzero(np.isin(into.relations, list(self._names.relation_ids(types))))
+        groups = np.flatnonzero(np.isin(into.relations, relation_ids(self._index, types)))
         for group, owner in zip(groups.tolist(), into.owners()[groups].tolist(), strict=True):
             found = into.neighbors[into.starts[group] : into.starts[group + 1]]
             instances[owner] = np.union1d(instances[owner], found) if owner in instances else found

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from kg_adapters.index.graph_index import EdgeTable, GraphIndex, Ints, Longs, stored_node, stored_relation
+from kg_adapters.index.graph_index import EdgeTable, GraphIndex, Ints, Longs, relation_ids, stored_node, stored_relation
 from kg_adapters.models import Path
 from kg_adapters.terms import Iri, Node, Triple
 
@@ -53,8 +53,7 @@ class TripleFinder:
 
     def __init__(self, index: GraphIndex, left_out: Collection[Iri]) -> None:
         self._index = index
-        found = (index.relations.find(relation.value) for relation in left_out)
-        self._left_out = frozenset(relation for relation in found if relation is not None)
+        self._left_out = frozenset(relation_ids(index, left_out))
         self._pairs: dict[tuple[int, int], list[Ids]] = {}
         self._nodes: dict[int, Node] = {}
 

@@ -10,7 +10,7 @@ import numpy as np
 from kg_adapters.algebra import Hop, HopPath, Members, NumberOf, Reached, SetExpression, Step, Values, holds_values
 from kg_adapters.index.builder import index_of
 from kg_adapters.index.columns import Floats, spread
-from kg_adapters.index.graph_index import Dictionary, EdgeTable, GraphIndex, Longs
+from kg_adapters.index.graph_index import Dictionary, EdgeTable, GraphIndex, Longs, relation_ids
 from kg_adapters.index.sets.members import SetMembers
 from kg_adapters.index.sets.values import IndexValues
 from kg_adapters.index.sets.walks import MOST_PAIRS, SetLimits, Tables, Walks, distinct, distinct_pairs, within
@@ -86,8 +86,7 @@ def _shared_terms(sets: SetMembers, asked: SharedBy, vocabulary: Vocabulary) -> 
     codes = found[0]
     for each in found[1:]:
         codes = codes[within(codes, each)]
-    texts = [number for iri in vocabulary.texts if (number := sets.walks.relation_id(iri)) is not None]
-    told = ~np.isin(codes // width % max(len(index.relations), 1), texts)
+    told = ~np.isin(codes // width % max(len(index.relations), 1), relation_ids(index, vocabulary.texts))
     return _Shared(sets, codes[told], ranked.rows)
 
 

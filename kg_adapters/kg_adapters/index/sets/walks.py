@@ -12,7 +12,7 @@ import numpy.typing as npt
 from kg_adapters.algebra import Hop, HopPath, Step
 from kg_adapters.errors import BackendTimeout, Unsupported
 from kg_adapters.index.columns import first_of_each, spread
-from kg_adapters.index.graph_index import EdgeTable, GraphIndex, Ints, Longs
+from kg_adapters.index.graph_index import EdgeTable, GraphIndex, Ints, Longs, relation_ids
 from kg_adapters.labels import Vocabulary
 from kg_adapters.terms import Iri
 
@@ -136,7 +136,7 @@ class Tables:
 
     def __init__(self, index: GraphIndex, vocabulary: Vocabulary) -> None:
         self.index = index
-        self.texts = self._ids(vocabulary.texts)
+        self.texts = np.array(relation_ids(index, sorted(vocabulary.texts)), dtype=np.int64)
         self._keeping = Lock()
         self._kept: OrderedDict[tuple[str, int], Owned] = OrderedDict()
 
@@ -166,10 +166,6 @@ class Tables:
             starts, relations = table.groups, table.relations
         at = np.flatnonzero(relations == relation)
         return Owned(np.searchsorted(starts, at, side="right") - 1, at)
-
-    def _ids(self, relations: frozenset[Iri]) -> Longs:
-        found = (self.relation_id(relation) for relation in sorted(relations))
-        return np.array([number for number in found if number is not None], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)

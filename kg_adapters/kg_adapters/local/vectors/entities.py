@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from kg_adapters.embedding.protocol import Embedder, Vectors, products
 from kg_adapters.index.block_files import Damage
-from kg_adapters.index.graph_index import GraphIndex, Ints, Longs
+from kg_adapters.index.graph_index import GraphIndex, Ints, Longs, relation_ids
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.array_files import open_tables
 from kg_adapters.local.checksums import find_changed, read_seal, write_seal
@@ -275,8 +275,7 @@ async def build_meaning_index(
 
 def entity_texts(index: GraphIndex, vocabulary: Vocabulary, nodes: Longs) -> Iterator[str]:
     """Yield what entities are, in words: `Tokyo: capital of Japan (city, metropolis)`."""
-    found = (index.relations.find(relation.value) for relation in vocabulary.types)
-    relations = [number for number in found if number is not None]
+    relations = relation_ids(index, vocabulary.types)
     texts = index.features.values
     for node in nodes.tolist():
         row = int(index.descriptions[node])
