@@ -96,6 +96,20 @@ async def test_a_text_index_that_has_changed_is_not_read(tmp_path: Path, place: 
         await graph.search("Mercury", limit=1)
 
 
+async def test_damage_in_a_large_array_is_reported_by_the_answer_that_reads_it_and_by_no_other(tmp_path: Path) -> None:
+    graph = adapter(tmp_path, *(f"thing{number:05} near thing{number + 1:05}" for number in range(60_000)))
+    path = tmp_path / "store" / "index" / "nodes.text.npy"
+    size = path.stat().st_size
+    first = iri("thing00001")
+    with path.open("r+b") as file:
+        file.seek(size - 10)
+        file.write(b"~")
+    assert (await graph.degrees([first]))[first].neighbors.value == 2
+    for entity in (iri("thing60000"), iri("thing59999")):
+        with pytest.raises(InvalidSource, match=r"is damaged: the content of index/nodes\.text\.npy has changed"):
+            await graph.degrees([entity])
+
+
 async def test_a_store_that_was_replaced_is_not_mixed_with_the_index_of_the_old_one(tmp_path: Path) -> None:
     graph = adapter(tmp_path, *SEARCHABLE)
     store_of(tmp_path, ntriples(TOWNS))

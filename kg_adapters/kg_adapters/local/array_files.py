@@ -11,10 +11,11 @@ from typing import Final, TypeVar, get_type_hints
 
 import numpy as np
 
-from kg_adapters.index.block_files import BlockArray, BlockFile, Damage
+from kg_adapters.index.block_files import BLOCK_BYTES, BlockArray, BlockFile, Damage
 from kg_adapters.index.graph_index import GraphIndex
 from kg_adapters.index.storage import release
 from kg_adapters.local.checksums import SealedFile, require_sealed
+from kg_boundary.regular_files import read_regular
 
 # Comparing the states of forty files takes as long as a small answer, so many answers share one comparison.
 _WATCH_S: Final = 0.001
@@ -52,18 +53,14 @@ class ArrayFiles:
             OSError: There is no such file.
             Damage: Its beginning is not what was written.
         """
-        file = self._opened(name)
-        if file.left:
-            file.require([0])
-        content = file.map()
-        self._maps.append(content)
+        content, file = self._content(name)
         head = io.BytesIO(content[:_LONGEST_HEADER])
         np.lib.format.read_magic(head)
         shape, _, kind = np.lib.format.read_array_header_1_0(head)
         if 0 in shape:
             return np.empty(shape, kind)
         values = np.frombuffer(content, kind, offset=head.tell()).reshape(shape)
-        return BlockArray(file, values, head.tell()) if file.unverified else values
+        return values if file is None or not file.unverified else BlockArray(file, values, head.tell())
 
     def verify(self, name: str) -> None:
         """Verify the whole of a file that others read, now and whenever it has changed.
@@ -106,6 +103,19 @@ class ArrayFiles:
         """Release the memory that mapped files take because they were read; they are read again where needed."""
         for content in self._maps:
             release(content)
+
+    def _content(self, name: str) -> tuple[bytes | mmap, BlockFile | None]:
+        """Return the content of a file of one block, or map a larger one, which is held open to be verified."""
+        sealed = self._sealed_file(name)
+        if sealed is not None and sealed.size <= BLOCK_BYTES:
+            content = read_regular(self._store / sealed.path, sealed.size)
+            require_sealed(sealed, content)
+            return content, None
+        file = self._opened(name)
+        if file.left:
+            file.require([0])
+        self._maps.append(file.map())
+        return self._maps[-1], file
 
     def _opened(self, name: str) -> BlockFile:
         sealed, path = self._sealed_file(name), f"{self._folder}/{name}"
