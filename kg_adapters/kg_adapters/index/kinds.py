@@ -19,16 +19,7 @@ from kg_adapters.index.columns import (
     portions,
     spread,
 )
-from kg_adapters.index.graph_index import (
-    Bytes,
-    GraphIndex,
-    Ints,
-    Longs,
-    parts,
-    relation_ids,
-    stored_node,
-    stored_relation,
-)
+from kg_adapters.index.graph_index import Bytes, GraphIndex, Ints, Longs, parts, stored_node, stored_relation
 from kg_adapters.labels import Vocabulary
 from kg_adapters.profile import (
     COMPARED,
@@ -179,7 +170,8 @@ def members_of(
 def _pairs(index: GraphIndex, relations: Iterable[Iri]) -> tuple[Longs, Longs]:
     """Return the heads and tails of all edges over some relations, sorted and distinct."""
     out = index.out
-    groups = np.flatnonzero(np.isin(out.relations, relation_ids(index, relations)))
+    numbers = [number for iri in relations if (number := index.relations.find(iri.value)) is not None]
+    groups = np.flatnonzero(np.isin(out.relations, numbers))
     edges, places = Rows(out.starts, out.neighbors).expanded(groups)
     heads = np.searchsorted(out.groups, groups[places], side="right") - 1
     pairs = np.sort(heads * len(index.nodes) + edges)
