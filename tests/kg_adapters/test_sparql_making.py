@@ -11,6 +11,7 @@ from pathlib import Path
 
 import anyio
 import anyio.to_thread
+import pyoxigraph
 import pytest
 
 from kg_adapters.errors import BackendError, BackendUnavailable, GraphReplaced
@@ -19,6 +20,7 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.reloading import ReloadingAdapter
 from kg_adapters.local.sparql.making import SparqlMaking
+from kg_adapters.local.sparql.store import sparql_part
 from kg_adapters.local.store import OXIGRAPH_FOLDER, LocalStore, open_store
 from kg_adapters.terms import Iri
 
@@ -214,3 +216,10 @@ async def test_few_statements_are_made_ready_by_the_query_itself(tmp_path: Path)
         assert "1" in await count(graph)
     finally:
         await graph.aclose()
+
+
+def test_the_part_is_closed_once_it_is_noted_what_its_files_are(tmp_path: Path) -> None:
+    with sparql_part(tmp_path / "oxigraph") as add:
+        add([("http://example.org/a", "http://example.org/knows", "http://example.org/b", None, None)])
+    # Only one may be open; an open one would still delete files.
+    assert len(pyoxigraph.Store(tmp_path / "oxigraph")) == 1

@@ -35,14 +35,11 @@ _LONG: Final = 1_000_000
 @contextmanager
 def sparql_part(folder: Path) -> Generator[AddRows]:
     """Build Oxigraph's part in a new folder from what is added; Oxigraph sorts and writes beside whoever adds."""
-    store = ox.Store(folder)
     with ThreadPoolExecutor(1) as beside:
-        part = _Part(store, beside)
+        part = _Part(ox.Store(folder), beside)
         yield part.add
         part.finish()
-    store.optimize()
-    store.flush()
-    del part, store
+    part.close()
     seal_oxigraph(folder)
 
 
@@ -64,6 +61,14 @@ class _Part:
     def finish(self) -> None:
         self._load()
         self._wait()
+        self._loading = None
+
+    def close(self) -> None:
+        """Write everything and let go of the store: Oxigraph deletes files of its own for as long as it is open."""
+        self._store.optimize()
+        self._store.flush()
+        # Whoever was given `add` still holds this object.
+        del self._store
 
     def _load(self) -> None:
         # One batch is loaded while the next one is gathered, no more.
