@@ -21,7 +21,7 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_cached, open_sample
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.sparql.store import statements
-from kg_adapters.local.store import LocalStore, open_store
+from kg_adapters.local.store import LocalStore, open_store, verify_index
 
 Pair: TypeAlias = tuple[str, str]
 
@@ -74,7 +74,7 @@ class Bench:
     @cached_property
     def store(self) -> LocalStore:
         """Our store of the graph, open."""
-        return open_store(self.graph.store)
+        return self._opened()
 
     @cached_property
     def adapter(self) -> LocalAdapter:
@@ -83,7 +83,13 @@ class Bench:
 
     def fresh_adapter(self) -> LocalAdapter:
         """Return an adapter with empty caches."""
-        return LocalAdapter(open_store(self.graph.store))
+        return LocalAdapter(self._opened())
+
+    def _opened(self) -> LocalStore:
+        """Open the store as it is once everything was read: a block is verified when it is first read."""
+        store = open_store(self.graph.store)
+        verify_index(store)
+        return store
 
     @cached_property
     def work(self) -> "Workload":

@@ -13,7 +13,7 @@ from kg_adapters.index.graph_index import Longs, StringTable
 from kg_adapters.local.array_files import ArrayFiles, open_tables
 from kg_adapters.local.checksums import sealed_files
 
-COUNT = 24 * BLOCK_BYTES // 8
+COUNT = 96 * BLOCK_BYTES // 8
 NUMBERS = np.arange(COUNT, dtype=np.int64)
 LATE = 3 * BLOCK_BYTES // 8
 """The place of a number in the fourth block, which a test damages."""
@@ -99,14 +99,14 @@ def test_a_file_that_is_cut_off_while_it_is_open_is_damage(tmp_path: Path) -> No
     with opened.path.open("r+b") as file:
         file.truncate(BLOCK_BYTES)
     for _ in range(2):
-        with pytest.raises(Damage, match=r"index/numbers\.npy was cut off to 65,536 bytes"):
+        with pytest.raises(Damage, match=r"index/numbers\.npy was cut off to 16,384 bytes"):
             opened.files.watch()
 
 
 def test_rows_that_lie_in_two_blocks_are_verified_in_both(tmp_path: Path) -> None:
     (tmp_path / "index").mkdir()
     path = tmp_path / "index" / "numbers.npy"
-    np.save(path, np.ones((BLOCK_BYTES // 500, 1_000), dtype=np.int16))
+    np.save(path, np.ones((BLOCK_BYTES // 100, 1_000), dtype=np.int16))
     sealed = sealed_files(tmp_path, [path])
     with path.open("r+b") as file:
         file.seek(BLOCK_BYTES)

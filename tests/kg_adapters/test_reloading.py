@@ -125,7 +125,7 @@ async def test_a_new_store_that_cannot_be_used_leaves_the_old_one_in_its_place(
     replace(tmp_path)
     path = tmp_path / "store" / ("index/nodes.text.npy" if damage == "content" else "store.json")
     content = path.read_bytes()
-    path.write_bytes(content[:-1] + b"~" if damage == "content" else content.replace(b'"format": 6', b'"format": 9'))
+    path.write_bytes(content[:-1] + b"~" if damage == "content" else content.replace(b'"format": 7', b'"format": 9'))
     for _ in range(3):
         labels = await graph.labels([iri("tokyo")])
         found = await graph.search("New Tokyo", limit=1)

@@ -3,12 +3,12 @@
 Opening such an array costs the same at any size, and a block that was damaged is reported by the first reader of it.
 """
 
-import hashlib
 import mmap
 import os
 import sys
 import threading
 import weakref
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -21,15 +21,16 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from kg_boundary.regular_files import open_handle
 
-BLOCK_BYTES: Final = 1 << 16
-DIGEST_BYTES: Final = 16
-"""A block's digest is the first half of its SHA-256: a thousandth of the block, and 80 µs to compute."""
+BLOCK_BYTES: Final = 1 << 14
+"""A look-up reads a few numbers in a block that was not read before, so small blocks make it fast."""
+DIGEST_BYTES: Final = 4
+"""A block's digest is its CRC-32: it finds damage, not what somebody forges, and takes 3 µs where SHA-256 takes 9."""
 _SHIFT: Final = BLOCK_BYTES.bit_length() - 1
 _MAX_THREADS: Final = 4
 # Where so few blocks of a file are left, they are verified too: then nothing needs to be looked up any more.
-_REST: Final = 16
+_REST: Final = 64
 # So few blocks are hashed sooner than threads are started.
-_FEW: Final = 64
+_FEW: Final = 256
 _moving: Final = threading.Lock()
 Number = TypeVar("Number", bound=np.generic)
 _State: TypeAlias = tuple[int, int, int]
@@ -234,7 +235,7 @@ def block_digests(content: int | bytes, blocks: Sequence[int] | None = None) -> 
 def _digest(content: int | bytes, block: int) -> bytes:
     first = block * BLOCK_BYTES
     part = content[first : first + BLOCK_BYTES] if isinstance(content, bytes) else _read(content, first)
-    return hashlib.sha256(part).digest()[:DIGEST_BYTES]
+    return zlib.crc32(part).to_bytes(DIGEST_BYTES)
 
 
 def _read(handle: int, first: int) -> bytes:

@@ -322,6 +322,15 @@ def _samples(tables: Sequence[StringTable], most_bytes: int) -> Iterator[tuple[S
             yield table, at
 
 
+def keep_freed_memory() -> None:
+    """Have glibc use the memory of freed arrays again, instead of asking the system for fresh memory each time.
+
+    It does so once an array of almost 32 MiB was freed. Fresh memory costs a page fault every 4 KiB, and path search
+    takes 1.7 times as long. Other allocators do not change.
+    """
+    np.empty(31 << 20, dtype=np.uint8)
+
+
 def release(mapped: mmap.mmap) -> None:
     """Give back the memory of a mapped file, which the system keeps as long as it has room."""
     if hasattr(mmap, "MADV_DONTNEED"):

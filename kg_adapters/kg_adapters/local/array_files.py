@@ -11,7 +11,7 @@ from typing import Final, TypeVar, get_type_hints
 
 import numpy as np
 
-from kg_adapters.index.block_files import BLOCK_BYTES, BlockArray, BlockFile, Damage
+from kg_adapters.index.block_files import BlockArray, BlockFile, Damage
 from kg_adapters.index.graph_index import GraphIndex
 from kg_adapters.index.storage import release
 from kg_adapters.local.checksums import SealedFile, require_sealed
@@ -20,6 +20,8 @@ from kg_boundary.regular_files import read_regular
 # Comparing the states of forty files takes as long as a small answer, so many answers share one comparison.
 _WATCH_S: Final = 0.001
 _LONGEST_HEADER: Final = 4_096
+# A file of so many bytes is read at once, and takes no descriptors.
+_SMALL_BYTES: Final = 1 << 16
 T = TypeVar("T")
 
 
@@ -105,9 +107,9 @@ class ArrayFiles:
             release(content)
 
     def _content(self, name: str) -> tuple[bytes | mmap, BlockFile | None]:
-        """Return the content of a file of one block, or map a larger one, which is held open to be verified."""
+        """Return the content of a small file, or map a larger one, which is held open to be verified."""
         sealed = self._sealed_file(name)
-        if sealed is not None and sealed.size <= BLOCK_BYTES:
+        if sealed is not None and sealed.size <= _SMALL_BYTES:
             content = read_regular(self._store / sealed.path, sealed.size)
             require_sealed(sealed, content)
             return content, None

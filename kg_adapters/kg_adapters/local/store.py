@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 from kg_adapters.errors import GraphReplaced, InvalidRequest, InvalidSource, StoreDamaged
 from kg_adapters.index.block_files import Damage
 from kg_adapters.index.graph_index import GraphIndex
+from kg_adapters.index.storage import keep_freed_memory
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.array_files import ArrayFiles, open_index
 from kg_adapters.local.checksums import (
@@ -29,7 +30,7 @@ from kg_adapters.local.swap import recover
 from kg_adapters.prefixes import Prefixes
 from kg_boundary.regular_files import read_regular
 
-FORMAT: Final = 6
+FORMAT: Final = 7
 STORE_FILE: Final = "store.json"
 INDEX_FOLDER: Final = "index"
 OXIGRAPH_FOLDER: Final = "oxigraph"
@@ -190,6 +191,7 @@ def open_store(folder: Path) -> LocalStore:
     Raises:
         InvalidSource: It is no store, of another format version, or a file is missing or cut off.
     """
+    keep_freed_memory()
     while True:
         if not folder.exists():
             recover(folder)
