@@ -161,14 +161,17 @@ class BlockArray(NDArrayOperatorsMixin, Generic[Number]):
 
     def __getitem__(self, key: _Key) -> object:
         file = self._file
-        # What is read one by one is read often: nothing is called where its block was verified before.
-        if file.left and (
-            not isinstance(key, int)
-            or key < 0
-            or file.unverified[(self._offset + key * self._row) >> _SHIFT]
-            or self._wide
-        ):
-            self._require(key)
+        if file.left:
+            # What is read again and again is short: nothing is called where its blocks were verified before.
+            if isinstance(key, int) and key >= 0 and not self._wide:
+                due = bool(file.unverified[(self._offset + key * self._row) >> _SHIFT])
+            elif isinstance(key, slice) and key.step is None and 0 <= (key.start or 0) < (key.stop or 0):
+                first = (self._offset + (key.start or 0) * self._row) >> _SHIFT
+                due = file.unverified.find(1, first, ((self._offset + key.stop * self._row - 1) >> _SHIFT) + 1) >= 0
+            else:
+                due = True
+            if due:
+                self._require(key)
         return self._values[key]
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[np.generic]:

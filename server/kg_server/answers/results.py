@@ -34,13 +34,17 @@ def token_count(text: str) -> int:
 
 def fitting(lines: Iterable[str], max_tokens: int) -> int:
     """Return how many of the first lines fit into a budget; none is made behind the first that does not."""
-    room, fits = max_tokens * BYTES_PER_TOKEN, 0
+    return sum(1 for _ in affordable(lines, max_tokens))
+
+
+def affordable(lines: Iterable[str], max_tokens: int) -> Iterator[str]:
+    """Yield the first lines that fit into a budget; none is made behind the first that does not."""
+    room = max_tokens * BYTES_PER_TOKEN
     for line in lines:
         room -= len(line.encode()) + 1
         if room < 0:
             break
-        fits += 1
-    return fits
+        yield line
 
 
 Status: TypeAlias = Choice["ok", "empty", "truncated", "timeout"]

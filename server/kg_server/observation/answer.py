@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
 import anyio
@@ -15,7 +16,17 @@ from kg_adapters.terms import BlankNode, Fact, Literal, Node, Term
 from kg_boundary.shown import listed
 from kg_server.answers.coverage import InverseOf, no_inverse, one_way
 from kg_server.answers.intermediates import CLOSED, said_of_held
-from kg_server.answers.results import Answer, AnswerRows, Line, ObserveResult, Over, Status, fitted, token_count
+from kg_server.answers.results import (
+    Answer,
+    AnswerRows,
+    Line,
+    ObserveResult,
+    Over,
+    Status,
+    affordable,
+    fitted,
+    token_count,
+)
 from kg_server.concurrency import off_loop
 from kg_server.names import MAX_LABEL, Names
 from kg_server.naming.meaning import Meaning
@@ -158,17 +169,22 @@ class _Report:
 
     def answer(self, max_tokens: int) -> Answer:
         """Return what fits into a budget in either form: every relation of a seed by name, then the best lines."""
-        lines, most = list(lines_of(self.groups, self.names)), len(self.groups)
-        answer = fitted(lambda shown: self._answer(lines[:shown], most), most, max_tokens)
-        if answer.tokens <= max_tokens:
-            return answer
-        return fitted(lambda named: self._answer(lines[:1], named), most, max_tokens)
+        most = len(self.groups)
+        written = list(affordable(lines_of(self.groups, self.names), max_tokens))
+        lines = written or list(islice(lines_of(self.groups, self.names), 1))
+        rows = [_row(group, self.names) for group in self.groups[: len(lines)]]
 
-    def _answer(self, lines: Sequence[str], most: int) -> Answer:
+        def answer(shown: int, others: int) -> Answer:
+            return self._answer(lines[:shown], rows[:shown], others)
+
+        found = fitted(lambda shown: answer(shown, most), len(lines), max_tokens)
+        return found if found.tokens <= max_tokens else fitted(lambda others: answer(1, others), most, max_tokens)
+
+    def _answer(self, lines: Sequence[str], described: Sequence[Line], most: int) -> Answer:
         """Return the answer that shows the first groups by their lines, and so many others of the seeds by number."""
         names, shown = self.names, len(lines)
-        written, left = self.groups[:shown], [group for group in self.groups[shown:] if group.hop == 1][:most]
-        rows = AnswerRows([*(_row(group, names) for group in written), *(_counted_row(group) for group in left)], names)
+        left = [group for group in self.groups[shown:] if group.hop == 1][:most]
+        rows = AnswerRows([*described, *(_counted_row(group) for group in left)], names)
         result = ObserveResult(
             status=self._status(shown),
             summary=" ".join((self._extent(shown), *self._left_out(shown))),
@@ -214,10 +230,11 @@ class _Report:
 
 
 def _row(group: RelationGroup, names: Names) -> Line:
-    """Return a group as `ObserveResult.groups` has it."""
-    far = (names.literal(term) if isinstance(term, Literal) else term for term in group.far)
-    row = (*_counted_row(group).row, f"{group.score:.3f}", str(group.hop), *far)
-    return Line((), row, tuple(group.facts()))
+    """Return a group as `ObserveResult.groups` has it; its facts say what the ids in it are called."""
+    far = (names.literal(term) if isinstance(term, Literal) else names.entity_id(term) for term in group.far)
+    way = "in" if group.inverse else "out"
+    first = (names.entity_id(group.near), names.relation_id(group.relation), way, counted(group))
+    return Line((), (*first, f"{group.score:.3f}", str(group.hop), *far), tuple(group.facts()))
 
 
 def _counted_row(group: RelationGroup) -> Line:
