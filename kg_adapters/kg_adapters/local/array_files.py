@@ -115,7 +115,7 @@ class ArrayFiles:
             return content, None
         file = self._opened(name)
         if file.left:
-            file.require([0])
+            file.require([0], rest=False)
         self._maps.append(file.map())
         return self._maps[-1], file
 
