@@ -58,9 +58,10 @@ async def test_of_relations_with_one_name_that_is_taken_which_the_nodes_have(wor
 async def test_a_name_that_stays_ambiguous_is_refused_with_the_candidates(world: LocalAdapter) -> None:
     both = (await composed(world, "Neighbor[ex:firm, capital]")).text
     none = await refused(world, "Neighbor[ex:yokohama, capital]")
-    candidates = "2 relations are called 'capital': capital (ex:seat), Capital (ex:money)"
-    assert both.startswith(f"{candidates}, and the nodes have more than one of them. Name one by its id.")
-    assert none.startswith(f"{plain(candidates)}, and the nodes have none of them. Name one by its id.")
+    candidates = "2 relations are called 'capital': capital, Capital"
+    assert all(each in both for each in ("ex:seat", "ex:money"))
+    assert plain(both).startswith(f"{candidates}, and the nodes have more than one of them. Name one by its id.")
+    assert none.startswith(f"{candidates}, and the nodes have none of them. Name one by its id.")
 
 
 async def test_features_are_told_apart_by_what_the_nodes_have(world: LocalAdapter) -> None:
@@ -69,7 +70,8 @@ async def test_features_are_told_apart_by_what_the_nodes_have(world: LocalAdapte
     assert taken.data["results"] == [
         ["1", "ex:japan", "ex:area", "378000", "xsd:integer"],
     ]
-    assert both.startswith("2 features are called 'size': size (ex:area), size (ex:height)")
+    assert both.startswith("2 features are called 'size': ")
+    assert all(each in both for each in ("ex:area", "ex:height"))
 
 
 async def test_an_unknown_name_is_refused_with_similar_ones_and_those_that_are_there(tokyo: LocalAdapter) -> None:

@@ -197,7 +197,7 @@ def test_as_in_the_paper_graph_counselor_retrieves_the_nearest_node(cli: Command
     replies = ["plan", "thought", "Retrieve[Tokyo City]", "plan", "thought", "Finish[Tokyo]"]
     words = ("--agent", "graph-counselor", *ABOUT_TOKYO, "--json", "--set", "ablation=no-reflection")
     run, _ = asked(cli, replies, *words)
-    assert json.loads(run.out)["steps"][0]["found"] == "Tokyo (Q1490)."
+    assert json.loads(run.out)["steps"][0]["found"].startswith("Tokyo")
 
 
 def test_graph_counselor_answers_with_a_judge(cli: CommandLine) -> None:

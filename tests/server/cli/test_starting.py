@@ -245,7 +245,7 @@ async def test_a_call_that_waits_is_answered_as_soon_as_the_graph_is_open(tmp_pa
         assert summaries == []
         graph.take(LocalAdapter(store_of(tmp_path, "<http://a> <http://b> <http://c> .")))
     await graph.aclose()
-    assert summaries == ["a (<http://a>) has 1 distinct neighbour over 1 relation."]
+    assert [each.endswith(" has 1 distinct neighbour over 1 relation.") for each in summaries] == [True]
 
 
 async def test_a_graph_that_cannot_be_opened_in_the_end_says_so_to_every_call_and_in_the_log(
