@@ -31,7 +31,7 @@ from kg_boundary.shown import counted, in_quotes, visible_line
 from kg_server.commands import options
 from kg_server.commands.graphs import store_of
 from kg_server.commands.invocation import invocation
-from kg_server.commands.output import contents, show, shown_progress, skipped_lines, warn
+from kg_server.commands.output import contents, say, show, shown_progress, skipped_lines, warn
 from kg_server.embedders import embedder_of
 from kg_server.naming.entities import identify
 from kg_server.naming.meaning import Meaning
@@ -334,9 +334,12 @@ class _Work:
     def do(self, files: Sequence[Path], *, update: bool, ends: bool = False) -> None:
         """Import files and print the report, with what the store holds and how to serve it where this ends the work."""
         report = _build(files, self.to, self.reading, update=update)
+        # Before the vectors, which may take long or fail: the store is whole without them.
+        show(report, _lines(report), as_json=self.as_json)
         usage = _compute_vectors(self.to, self.settings) if self.embed else ()
-        lines = (*_lines(report), *usage, *(_end_lines(self.to, self.settings) if ends else ()))
-        show(report, lines, as_json=self.as_json)
+        if not self.as_json:
+            for line in (*usage, *(_end_lines(self.to, self.settings) if ends else ())):
+                say(line)
 
     def go_on(self, watched: "Watch", files: Sequence[Path], *, update: bool) -> None:
         """Import what changes until somebody interrupts it.

@@ -6,7 +6,7 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from io import StringIO
@@ -278,6 +278,17 @@ def test_the_sample_is_a_store_too(cli: CommandLine) -> None:
         environ = {"KG_SEXTANT_EMBEDDING__EMBEDDER": "openai", "KG_SEXTANT_EMBEDDING__BASE_URL": service.url}
         run = cli.run("import", "sample", "--embed", **environ)
     assert (run.code, "out of money" in run.err) == (1, True)
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_vectors_that_fail_take_no_report_with_them(cli: CommandLine, tmp_path: Path, form: Sequence[str]) -> None:
+    store = tmp_path / "store"
+    with serving(lambda _: Reply({"error": {"message": "out of money"}}, status=400)) as service:
+        environ = {"KG_SEXTANT_EMBEDDING__EMBEDDER": "openai", "KG_SEXTANT_EMBEDDING__BASE_URL": service.url}
+        run = cli.run("import", str(write_graph(tmp_path)), "--to", str(store), "--embed", *form, **environ)
+    assert (run.code, "out of money" in run.err) == (1, True)
+    folder = json.loads(run.out)["folder"] if form else run.out.partition(":")[0]
+    assert folder == str(store)
 
 
 def test_letters_need_no_vectors_and_an_import_needs_a_place(cli: CommandLine, tmp_path: Path) -> None:
