@@ -206,7 +206,8 @@ class SparqlAdapter:
                 checked = await self._checker.check(query, max_rows=max_rows)
         except TimeoutError:
             raise BackendTimeout(
-                f"The query could not be checked within {timeout_s:g} s. Ask again, or with a larger timeout_s."
+                f"The query could not be checked within {round(timeout_s, 2):g} s. "
+                "Ask again, or with a larger timeout_s."
             ) from None
         left_s = max(0.0, end - anyio.current_time())
         found = await self._parts.endpoint.query(

@@ -92,7 +92,7 @@ class SparqlPool:
     def _late(self, timeout_s: float, *, busy: bool) -> str:
         if busy:
             return (
-                f"The query did not start within {timeout_s:g} s: all {self._most} SPARQL workers were busy. "
+                f"The query did not start within {round(timeout_s, 2):g} s: all {self._most} SPARQL workers were busy. "
                 "Try again, or with a larger timeout_s."
             )
         return (
