@@ -95,7 +95,7 @@ class _Told:
         self._facts: set[Fact] = set()
 
     def news(self, facts: Sequence[Fact]) -> list[Fact]:
-        """Return those facts that are not told yet, nor by the expression; they are told then."""
+        """Return the facts that neither earlier lines nor the expression show, and count them as shown."""
         found = [fact for fact in facts if not self._is_told(fact)]
         self._facts.update(found)
         return found

@@ -100,7 +100,7 @@ def _named(of: SetExpression) -> Collection[Node]:
 
 
 MOST_NODES: Final = 50
-"""Of how many nodes all neighbours or values are told."""
+"""For how many nodes all neighbours or values are shown."""
 
 
 _Statement: TypeAlias = tuple[Node, Over, Term]

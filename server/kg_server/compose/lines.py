@@ -37,7 +37,7 @@ _EXPRESSION: Final = 100
 _LONGEST_REASON: Final = 200
 _LEAST_PLAIN: Final = 0.001
 _LEAST_LONG: Final = 1e15
-"""From what size on a sum or mean is told by six digits and a power of ten, as are those below the least plain one."""
+"""A sum or mean of this size is written with six digits and a power of ten, as are those below the least plain one."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +107,11 @@ class Worked:
         size: How much that is: `5 nodes`, or the number itself.
         by: What the values of each node are over, where its lines do not say that.
         results: The lines of its results.
-        total: How many results there are, told or not.
+        total: How many results there are, shown or not.
         evidence: The lines that show the first ones.
         notes: What should be known about it.
         whole: Whether nothing is a lower bound.
-        knowledge: What it rests on, where that is not told by its size.
+        knowledge: What it rests on, where its size does not show that.
         read: The ids of names that are no ids.
         given: What the expression names, and nothing else is called so.
         typing: The relations from an instance to its class.
@@ -160,7 +160,7 @@ def extent(part: Worked) -> tuple[Piece, ...]:
 def chained(facts: Sequence[Fact]) -> tuple[Piece, ...]:
     """Return the text that tells facts, those that follow one another without naming what links them twice.
 
-    A fact about the same node as the one before, which led nowhere else, is told behind a semicolon without its head.
+    A fact about the same node as the one before, which led nowhere else, follows a semicolon, without its head.
     """
     text: list[Piece] = ["because "]
     subject: Node | None = None
@@ -195,7 +195,7 @@ def spelled(start: int, end: int, source: str) -> str:
 
 
 def told(number: int, call: Call, asked: RemarkRequest, computed: Computed, heard: Heard, prefixes: Prefixes) -> Worked:
-    """Return what is told of a call from the answer of the graph."""
+    """Return the pieces that say what a call found."""
     written = _Lines(number, asked, prefixes)
     lines = tuple(written.of(computed))
     single = asked.counting or isinstance(asked.question, Aggregated)
@@ -336,7 +336,7 @@ def plain_number(number: float) -> str:
 
 
 def _total(question: Aggregated, value: float | Literal) -> str | Literal:
-    """Return a sum, mean, least or greatest value as it is told: in its unit, where it has one."""
+    """Return a sum, mean, least or greatest value as it is written: in its unit, where it has one."""
     if isinstance(value, Literal):
         return value
     shown = plain_number(value)

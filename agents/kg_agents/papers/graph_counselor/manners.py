@@ -350,7 +350,7 @@ def _repeated(steps: Sequence[AttemptStep]) -> Shown:
 
 
 def _read_step(reply: str, run: CounselorRun, functions: tuple[str, ...]) -> tuple[AttemptStep, Action] | Unreadable:
-    """Return the step that a reply describes, without what is observed, and its action; or why it cannot be told."""
+    """Return the step that a reply describes, without what is observed, and its action; or why it cannot be read."""
     form, step = StepForm.of(reply, "expression", "answers", "not_in_graph"), len(run.steps)
     if form is None:
         action = read_action(reply, step, functions)

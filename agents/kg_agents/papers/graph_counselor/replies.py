@@ -251,7 +251,7 @@ Action: TypeAlias = Query | Finish
 
 
 def read_action(reply: str, step: int, functions: Sequence[str] = ALL) -> Action | Unreadable:
-    """Return the action that a reply asks for, or why it cannot be told.
+    """Return the action that a reply asks for, or why it cannot be read.
 
     Args:
         reply: The reply.

@@ -301,7 +301,7 @@ class Offer:
 
 
 def read_turn(reply: str, offer: Offer) -> Turn | Unreadable:
-    """Return what a reply keeps and does, or why it cannot be told."""
+    """Return what a reply keeps and does, or why it cannot be read."""
     form = TurnForm.of(reply, "action")
     if form is not None:
         keep, thought, written = form.keep, form.thought, form.action.strip()
