@@ -140,7 +140,7 @@ class EndpointClient:
             await self._replies.aclose()
 
     async def _in_time(self, work: Callable[[], Awaitable[T | Failure]], call: _Call) -> T | Failure:
-        with anyio.move_on_after(call.timeout_s):
+        with anyio.move_on_after(max(0.0, call.end - self._timing.clock())):
             return await work()
         failure = self.failures.late(call.timeout_s, call.doing, call.before)
         return failure if call.sent and call.timeout_s >= self._fair_s else Failure(failure.error)
