@@ -228,9 +228,10 @@ class RdflibAdapter:
         return await self._run(lambda copy: copy.reader.sets.compute(request))
 
     async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
-        if self._closed:
-            raise BackendError("This graph is closed. Open it again.")
         copy = await self._run(lambda copied: copied)
+        if self._closed:
+            # Perhaps only while the graph was copied: nobody would close what is opened now.
+            raise BackendError("This graph is closed. Open it again.")
         self._copies.add(copy)
         copy.asked += 1
         try:
