@@ -119,6 +119,21 @@ def test_rows_that_lie_in_two_blocks_are_verified_in_both(tmp_path: Path) -> Non
             rows[key]
 
 
+def test_a_row_of_several_blocks_is_verified_as_a_whole(tmp_path: Path) -> None:
+    (tmp_path / "index").mkdir()
+    path = tmp_path / "index" / "numbers.npy"
+    np.save(path, np.ones((4, 4 * BLOCK_BYTES), dtype=np.int8))
+    sealed = sealed_files(tmp_path, [path])
+    with path.open("r+b") as file:
+        file.seek(128 + 6 * BLOCK_BYTES)
+        file.write(b"\xff")
+    rows = open_tables(Numbers, ArrayFiles(tmp_path, "index", sealed)).numbers
+    assert rows[0].sum() == 4 * BLOCK_BYTES
+    for key in (1, slice(1, 2), np.array([1])):
+        with pytest.raises(Damage):
+            rows[key]
+
+
 def test_a_table_of_strings_finds_each_and_reads_few_blocks(tmp_path: Path) -> None:
     texts = [f"http://example.org/{number:06}".encode() for number in range(100_000)]
     offsets: Longs = np.cumsum([0, *map(len, texts)])

@@ -10,7 +10,6 @@ import threading
 import weakref
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Final, Generic, TypeAlias, TypeVar
@@ -22,15 +21,12 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from kg_boundary.regular_files import open_handle
 
 BLOCK_BYTES: Final = 1 << 14
-"""A look-up reads a few numbers in a block that was not read before, so small blocks make it fast."""
+"""A query reads a few numbers in a block that was not read before, so small blocks make it fast."""
 DIGEST_BYTES: Final = 4
 """A block's digest is its CRC-32: it finds damage, not what somebody forges, and takes 3 µs where SHA-256 takes 9."""
 _SHIFT: Final = BLOCK_BYTES.bit_length() - 1
-_MAX_THREADS: Final = 4
 # Where so few blocks of a file are left, they are verified too, in 3 ms: then nothing needs to be looked up any more.
 _REST: Final = 512
-# So few blocks are hashed sooner than threads are started.
-_FEW: Final = 256
 _moving: Final = threading.Lock()
 Number = TypeVar("Number", bound=np.generic)
 _State: TypeAlias = tuple[int, int, int]
@@ -218,25 +214,22 @@ class BlockArray(NDArrayOperatorsMixin, Generic[Number]):
                 rows = rows % len(self._values)
             starts = np.multiply(rows, self._row, dtype=np.int64) + self._offset
             unverified = np.frombuffer(self._file.unverified, dtype=np.bool_)
-            for ends in (starts, starts + (self._row - 1)) if self._wide else (starts,):
-                blocks = ends >> _SHIFT
+            steps = (*range(0, self._row, BLOCK_BYTES), self._row - 1) if self._wide else (0,)
+            for step in steps:
+                blocks = (starts + step) >> _SHIFT
                 if (due := unverified[blocks]).any():
                     self._file.require(np.unique(blocks[due]).tolist())
 
 
 def block_digests(content: int | bytes, blocks: Sequence[int] | None = None) -> Iterator[bytes]:
-    """Yield the digests of blocks of an open file, or of what was read of one; of all its blocks when None.
+    """Return the digests of blocks of an open file, or of what was read of one; of all its blocks when None.
 
     A file is read and not mapped, as that survives it being cut off meanwhile.
     """
     if blocks is None:
         size = len(content) if isinstance(content, bytes) else os.fstat(content).st_size
         blocks = range(-(-size // BLOCK_BYTES))
-    if len(blocks) < _FEW:
-        yield from map(partial(_digest, content), blocks)
-        return
-    with ThreadPoolExecutor(min(_MAX_THREADS, os.cpu_count() or 1)) as pool:
-        yield from pool.map(partial(_digest, content), blocks)
+    return map(partial(_digest, content), blocks)
 
 
 def _digest(content: int | bytes, block: int) -> bytes:

@@ -1,6 +1,7 @@
 """The arrays of a store's folder as they are opened."""
 
 import io
+import threading
 import time
 from collections.abc import Iterable
 from dataclasses import is_dataclass
@@ -44,6 +45,7 @@ class ArrayFiles:
         self._due: set[BlockFile] = set()
         self._maps: list[mmap] = []
         self._watched_s = 0.0
+        self._watching = threading.Lock()
 
     def array(self, name: str) -> "np.ndarray[tuple[int, ...], np.dtype[np.generic]] | BlockArray[np.generic]":
         """Open the array in a file; it cannot be written to.
@@ -95,11 +97,12 @@ class ArrayFiles:
         """
         if (now := time.monotonic()) - self._watched_s < _WATCH_S:
             return
-        self._due.update(file for file in self._files if file.notice_change() and file in self._whole)
-        for file in tuple(self._due):
-            require_sealed(self._whole[file], file.handle)
-            self._due.discard(file)
-        self._watched_s = now
+        with self._watching:
+            self._due.update(file for file in self._files if file.notice_change() and file in self._whole)
+            for file in tuple(self._due):
+                require_sealed(self._whole[file], file.handle)
+                self._due.discard(file)
+            self._watched_s = now
 
     def let_go(self) -> None:
         """Release the memory that mapped files take because they were read; they are read again where needed."""
