@@ -305,7 +305,7 @@ def verify_index(store: LocalStore) -> int:
         store.files.verify_all()
     except Damage as problem:
         raise store.damaged(problem) from problem
-    return sum(file.size for file in store.info.files if file.path.startswith(f"{INDEX_FOLDER}/"))
+    return sum(file.size for file in store.info.files if file.path.startswith(_INDEX))
 
 
 def verify_store(folder: Path) -> Verified:

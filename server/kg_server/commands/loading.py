@@ -80,7 +80,7 @@ _GONE: Final = {
     "http.port": "name it in --http HOST:PORT of serve",
     "http.max_connections": _WHY_GONE,
     "imports.stall_s": _WHY_GONE,
-    "max_expansions": _WHY_GONE,
+    "max_expansions": "a path search ends after timeout_s",
     "memory.facts": _WHY_GONE,
     "memory.triples_per_call": _WHY_GONE,
     "message_max_mb": _WHY_GONE,

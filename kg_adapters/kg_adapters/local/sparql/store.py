@@ -64,7 +64,7 @@ class _Part:
         self._loading = None
 
     def close(self) -> None:
-        """Write everything and let go of the store: Oxigraph deletes files of its own for as long as it is open."""
+        """Write everything and release the store: Oxigraph deletes some of its files while it is open."""
         self._store.optimize()
         self._store.flush()
         # Whoever was given `add` still holds this object.
@@ -133,14 +133,14 @@ async def ensure_sparql_store(
 
 
 def is_uncut(target: Path) -> bool:
-    """Say whether an Oxigraph folder is there with all files in their sizes; reads no content."""
+    """Return whether an Oxigraph folder has all its files in their sizes; reads no content of them."""
     return find_changed_oxigraph(target, most_bytes=-1) is None
 
 
 def is_intact(target: Path) -> bool:
-    """Say whether an Oxigraph folder is there, whole and as it was made; reads small files alone.
+    """Return whether an Oxigraph folder is complete and unchanged; reads only its small files.
 
-    The engine compares the blocks of large ones with checksums of its own whenever it reads one.
+    The engine compares the blocks of large ones with its own checksums whenever it reads one.
     """
     return find_changed_oxigraph(target, most_bytes=_SMALL_BYTES) is None
 
