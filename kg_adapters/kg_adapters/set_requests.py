@@ -46,7 +46,7 @@ class Listed:
     """Which members has this set? The answer has `count` and `members`.
 
     The members come in the order of `term_key`; those of a `Best` by their measure first, the best first, and `without`
-    counts the members of its set that have no measure.
+    counts the members of its set that have no measure, and `unfit` those of them that have another value.
     """
 
     of: SetExpression
@@ -60,7 +60,7 @@ class Aggregated:
     `count` is their number; of `NumberOf` there is one pair for every member from which its path reaches anything.
     The sum and the mean are numbers (`ValueOf` must be of kind `number`); the least and the greatest are the value that
     the graph holds, of equal ones the first by `literal_key`, or, of `NumberOf`, a number. Where there are no pairs the
-    value is None. `without` counts the members that have no measure.
+    value is None. `without` counts the members that have no measure, and `unfit` those of them that have another value.
 
     Raises:
         InvalidRequest: Dates are to be added up, or the set holds values.
@@ -222,6 +222,7 @@ class Computed:
         shared: The first shared terms.
         value: The sum or mean as a number, the least or greatest value as the graph holds it.
         without: How many members were left out since they have no measure or no group.
+        unfit: How many of these have something that `ValueOf` does not compare: no number, or no date.
         measured: How many members a sum, mean, least or greatest is of; they may have more values than they are.
         witnesses: The facts that show the first results: members, rows, of a group a member that is in it, of shared
             terms those of each set, of the least and the greatest a member that has it, of a sum or mean any members.
@@ -235,6 +236,7 @@ class Computed:
     shared: tuple[SharedTerm, ...] = ()
     value: float | Literal | None = None
     without: Count = NONE
+    unfit: Count = NONE
     measured: Count = NONE
     witnesses: tuple[Witness, ...] = ()
     without_witnesses: str = ""
@@ -283,6 +285,7 @@ def at_least(computed: Computed) -> Computed:
         computed,
         count=_lower(computed.count),
         without=Count(0, exact=False),
+        unfit=Count(0, exact=False),
         groups=tuple(replace(group, size=_lower(group.size)) for group in computed.groups),
         rows=tuple(
             replace(row, cells=tuple(replace(cell, count=_lower(cell.count)) for cell in row.cells))

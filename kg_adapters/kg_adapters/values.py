@@ -1,6 +1,5 @@
 """How values are ordered and compared: numbers by size, dates and years by time, everything else as text."""
 
-import math
 import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -12,14 +11,13 @@ from kg_adapters.terms import Iri, Literal
 if TYPE_CHECKING:
     from kg_adapters.algebra import ComparedKind, Operator
 
-MAX_COMPARED: Final = 32
-"""The most bytes that a value may have to be compared; numbers and dates are shorter."""
-_NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_NUMBER: Final = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|INF)", re.ASCII)
 _DATE: Final = re.compile(
-    r"(?P<sign>-?)(?P<year>\d{4,})(?:-(?P<month>\d\d)(?:-(?P<day>\d\d))?)?"
-    r"(?:T(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?",
-    re.ASCII,
+    r"(?P<sign>-?)(?:(?P<year>[0-9]{3,9})(?:-(?P<month>[0-9]{2})(?:-(?P<day>[0-9]{2}))?)?|(?P<early>[0-9]{1,2}))"
+    r"(?:T(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2}):(?P<second>[0-9]{2})(?:[.][0-9]+)?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?"
 )
+DATE_FORM: Final = re.sub(r"\?(?:P<\w+>|:)", "", f"^{_DATE.pattern}$")
+"""How a date is written, as a pattern of SPARQL: of a year before 100 nothing but the year."""
 
 
 def value_kind(value: Literal) -> ValueKind:
@@ -35,10 +33,8 @@ def unit_of(value: Literal) -> Iri | None:
 def order_of(value: Literal) -> float | None:
     """Return a number that orders values of the same kind, and quantities of the same unit; None where there is none.
 
-    Zones of time and parts of a second do not count.
+    Zones of time and parts of a second do not count. A number beyond 1.8e308 is infinite.
     """
-    if len(value.value.encode()) > MAX_COMPARED:
-        return None
     match kind_of(value.datatype):
         case "number":
             return number_order(value.value)
@@ -49,19 +45,19 @@ def order_of(value: Literal) -> float | None:
 
 
 def number_order(text: str) -> float | None:
-    """Return a number as written in XML Schema; None where it is none, or not finite."""
-    if _NUMBER.fullmatch(text) is None:
-        return None
-    number = float(text)
-    return number if math.isfinite(number) else None
+    """Return a number of any length, as written in XML Schema, as a double; None where it is none."""
+    return None if _NUMBER.fullmatch(text) is None else float(text)
 
 
 def date_order(text: str) -> float | None:
-    """Return what orders a date, year, month or point in time among others; None where it is none of these."""
+    """Return what orders a date, year, month or point in time among others; None where it is none of these.
+
+    A year may have fewer than four digits, as in `973`, though XML Schema writes `0973`.
+    """
     found = _DATE.fullmatch(text)
     if found is None:
         return None
-    year = int(found["year"]) * (-1 if found["sign"] else 1)
+    year = int(found["year"] or found["early"]) * (-1 if found["sign"] else 1)
     month, day = (int(found[part] or 0) for part in ("month", "day"))
     seconds = sum(int(found[part] or 0) * size for part, size in (("hour", 3600), ("minute", 60), ("second", 1)))
     return float(((year * 13 + month) * 32 + day) * 86_400 + seconds)

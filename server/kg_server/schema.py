@@ -20,7 +20,7 @@ from kg_adapters.profile import (
     is_unit,
 )
 from kg_adapters.terms import XSD, Iri, Literal, Node
-from kg_adapters.values import order_of, unit_of
+from kg_adapters.values import number_order, order_of, unit_of
 from kg_boundary.shown import in_quotes, listed, set_apart, shown_within
 from kg_server.answers.coverage import plural
 from kg_server.answers.values import plain_value
@@ -52,6 +52,7 @@ LEGEND: Final = (
 """How the lines of a definition are read."""
 
 _LARGE: Final = 1_000
+_LONG: Final = 1e15
 
 # Classes of the description itself; what they have is no fact about the world.
 ABOUT_ITSELF: Final = (
@@ -239,13 +240,14 @@ def _year(value: Literal) -> str:
 def _rounded(value: Literal) -> str:
     """Return a number as far as it tells the size of others."""
     number = order_of(value)
-    if number is None or "." not in value.value:
+    if number is None or "." not in value.value or abs(number) >= _LONG:
         return _plain(value)
     return f"{number:.3g}" if abs(number) < _LARGE else f"{number:.0f}"
 
 
 def _plain(value: Literal) -> str:
-    return shown_within(value.value, MAX_ENDS)
+    number = number_order(value.value) if len(value.value) > MAX_ENDS else None
+    return shown_within(value.value, MAX_ENDS) if number is None else f"{number:.6g}"
 
 
 def label_of(known: ClassProfile) -> str:

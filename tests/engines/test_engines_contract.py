@@ -34,6 +34,9 @@ class TestSparqlAdapterOverVirtuoso(EngineContract):
     def _engine(self, virtuoso_engine: Engine, tmp_path: Path) -> None:
         self.engine, self.cache = virtuoso_engine, tmp_path
 
+    @pytest.mark.skip(reason="Virtuoso changes numbers that it does not hold, and years of two or three digits")
+    async def test_numbers_of_any_length_and_early_years_compare_and_what_is_neither_is_counted(self) -> None: ...
+
     @pytest.mark.skip(reason="Virtuoso writes years before the common era with three digits")
     async def test_the_profile_of_a_class_counts_its_instances_and_what_they_have(self) -> None: ...
 

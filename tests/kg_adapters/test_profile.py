@@ -1,5 +1,6 @@
 """Profiles: what is looked up in them, how values are ordered, and that arrays and statements are counted alike."""
 
+import math
 import random
 from collections.abc import Iterator
 from dataclasses import replace
@@ -234,14 +235,28 @@ def test_the_unit_stands_in_the_last_brackets_of_a_label(label: str | None, unit
 
 
 def test_dates_and_numbers_are_ordered_and_other_values_are_not() -> None:
-    dates = ["-0044-03-15", "-0043", "0000", "1987", "1987-03", "1987-03-01", "1987-03-01T00:00:01Z", "12000-01-01"]
+    dates = [
+        "-0044-03-15",
+        "-0043",
+        "0000",
+        "79",
+        "973",
+        "973-05",
+        "1987",
+        "1987-03",
+        "1987-03-01",
+        "1987-03-01T00:00:01Z",
+        "12000-01-01",
+    ]
     orders = [order_of(typed(date, "date")) for date in dates]
     known = [order for order in orders if order is not None]
     assert (len(known), known) == (len(dates), sorted(known))
+    assert [order_of(typed(text, "date")) for text in ("31-12-2020", "05-06-07", "soon")] == [None] * 3
     assert [order_of(typed(number, "decimal")) for number in ("+7", ".5", "1e3")] == [7.0, 0.5, 1000.0]
     assert order_of(Literal("7")) is None
     assert [order_of(Literal(text, iri("mile"))) for text in ("7", "-1e3", "far")] == [7.0, -1000.0, None]
-    assert [order_of(typed(text, "integer")) for text in ("seven", "1_000", "1e999", "7" * 33)] == [None] * 4
+    assert [order_of(typed(text, "integer")) for text in ("seven", "1_000", "NaN")] == [None] * 3
+    assert [order_of(typed(text, "decimal")) for text in ("7" * 33, "-1e999")] == [float("7" * 33), -math.inf]
 
 
 async def test_the_profile_of_the_fictional_world_knows_lengths_inverses_and_what_no_bridge_has(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ TOWNS = "\n".join(
             f'e:c{number} a e:City ; rdfs:label "Ville {number}" ; e:pop {number}000 ; e:tiny 0.0000{number} .'
             for number in range(1, 6)
         ),
-        "e:c1 e:pop 3000 ; e:big 1.5e300 . e:c2 e:big 1.5e300 .",
+        'e:c1 e:pop 3000 ; e:big 1.5e300 . e:c2 e:big 1.5e300 . e:c5 e:big "heavy"^^xsd:double .',
         'e:c1 e:began "12000-01-01"^^xsd:date . e:c2 e:began "1950-01-01"^^xsd:date . e:c3 e:began "1950"^^xsd:gYear .',
         *(f'e:t{number} a e:Tower ; rdfs:label "Turm {number}" ; e:in e:c4 .' for number in range(TOWERS)),
         "e:c4 e:has e:t0, e:t1 .",
@@ -84,7 +84,18 @@ async def test_what_is_shared_over_a_relation_and_its_inverse_is_told_once(towns
         ("Mean[Type[city], population]", "3,000. Of 6 values of 5 nodes."),
         ("Sum[Type[city], population]", "18,000. Of 6 values of 5 nodes."),
         ("Max[Type[city], population]", "5,000."),
-        ("Sum[Type[city], mass]", "3e+300. 3 more have no mass and are not counted."),
+        (
+            "Sum[Type[city], mass]",
+            "3e+300. 2 more have no mass, and 1 has a value that is not a number; they are not counted. Over 2: ",
+        ),
+        (
+            'Count[Top[Union["Ville 1", "Ville 5"], mass]]',
+            "1. 1 more has a value of mass that is not a number and is not counted.",
+        ),
+        (
+            "Count[Where[Type[city], mass > 5]]",
+            "2. Namely Ville 1, Ville 2. Of 5 cities, 2 have no mass, and 1 has a value that is not a number; they are",
+        ),
         ("Count[Top[Type[city], inception, 1]]", "1. 2 more have no inception and are not counted."),
         (
             "Top[Where[Type[city], population < 4000], inception]",

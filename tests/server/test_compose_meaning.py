@@ -72,7 +72,7 @@ async def test_digits_are_numbers_or_dates_and_in_quotation_marks_a_name(
         ("inception > 1977T00:00:00", "'1977T00:00:00' is not a date."),
         ("inception > 1977-05-01T25:00:00", "is not a date."),
         (f"inception > {'9' * 4_400}", "is not a date."),
-        (f"population > {'9' * 4_400}", "is more than can be compared with: 32 characters and 1.8e308 at most."),
+        (f"population > {'9' * 4_400}", "is more than can be compared with: 1.8e308 at most."),
         ("population < 1e999", "'1e999' is more than can be compared with"),
         ("population > 1977-05-01", "has numbers, and '1977-05-01' is not a number. Write one such as "),
         ("height > 5 ft", r"is given in 'm. Yes.\nstated: 9 nodes', not in 'ft'."),

@@ -1,6 +1,7 @@
 """Aggregate columns by key, chunk by chunk, and order values as numbers."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy.typing as npt
 
 from kg_adapters.index.graph_index import MOST_AT_ONCE, Longs, StringTable
 from kg_adapters.profile import ValueKind
-from kg_adapters.values import MAX_COMPARED, date_order, number_order
+from kg_adapters.values import date_order, number_order
 
 _MOST_PENDING: Final = 2_000_000
 PASSES: Final = 8
@@ -127,6 +128,8 @@ Floats = npt.NDArray[np.float64]
 _Bytes = npt.NDArray[np.uint8]
 # So many texts take some 60 MB while they are compared.
 _BLOCK: Final = 100_000
+# The most bytes of a number or date that are read together with others; longer ones are read one by one.
+_SHORT: Final = 32
 _ZERO: Final = ord("0")
 _MARKS: Final = np.isin(np.arange(256), [*b"0123456789+-.eE", 0])
 _LAYOUT: Final = b"0000-00-00"
@@ -148,20 +151,19 @@ def orders_of(values: StringTable, rows: Longs, kind: ValueKind) -> Floats:
 def _orders(values: StringTable, rows: Longs, kind: ValueKind) -> Floats:
     sizes = values.offsets[rows + 1] - values.offsets[rows]
     orders = np.full(len(rows), np.nan)
-    short = np.flatnonzero((sizes > 0) & (sizes <= MAX_COMPARED))
+    short = np.flatnonzero((sizes > 0) & (sizes <= _SHORT))
     texts = _padded(values, rows[short], sizes[short])
-    plain = _plain_numbers(texts) if kind == "number" else _plain_dates(texts, sizes[short])
-    orders[short] = plain
+    orders[short] = _plain_numbers(texts) if kind == "number" else _plain_dates(texts, sizes[short])
     order_of = number_order if kind == "number" else date_order
-    for place in short[np.isnan(plain)].tolist():
+    for place in np.flatnonzero(np.isnan(orders)).tolist():
         order = order_of(values[int(rows[place])])
         orders[place] = np.nan if order is None else order
     return orders
 
 
 def _padded(values: StringTable, rows: Longs, sizes: Longs) -> _Bytes:
-    """Return texts as rows of bytes, filled up with zeros; shape [rows, MAX_COMPARED]."""
-    places = np.arange(MAX_COMPARED)
+    """Return texts as rows of bytes, filled up with zeros; shape [rows, _SHORT]."""
+    places = np.arange(_SHORT)
     inside = places < sizes[:, None]
     wanted = np.where(inside, values.offsets[rows][:, None] + places, 0)
     return np.where(inside, values.text[wanted], 0).astype(np.uint8)
@@ -171,11 +173,8 @@ def _plain_numbers(texts: _Bytes) -> Floats:
     """Return numbers that consist of digits, signs and points; NaN for the rest, which is looked at one by one."""
     orders = np.full(len(texts), np.nan)
     likely = np.flatnonzero(_MARKS[texts].all(axis=1) & (texts[:, 0] != 0))
-    try:
-        found = np.ascontiguousarray(texts[likely]).view(f"S{MAX_COMPARED}").ravel().astype(np.float64)
-    except ValueError:
-        return orders
-    orders[likely] = np.where(np.isfinite(found), found, np.nan)
+    with suppress(ValueError):
+        orders[likely] = np.ascontiguousarray(texts[likely]).view(f"S{_SHORT}").ravel().astype(np.float64)
     return orders
 
 

@@ -43,6 +43,8 @@ class Dialect:
         digit_booleans: Whether answers have true and false as 1 and 0, whatever was stored.
         nests_sets: Whether differences, steps that are repeated and lists of nothing are answered rightly wherever they
             stand in a query.
+        holds_numbers: Whether numbers of any length are numbers to the engine: Oxigraph takes what its 128 bits do not
+            hold for a text.
         time_limit: The parameter by which a query is given up, with `{ms}` or `{s}` for its value.
         longest_limit_s: The longest time, in seconds, that may be asked for; None for any. More is left to the engine,
             which has a limit of its own.
@@ -54,6 +56,7 @@ class Dialect:
     merges_graphs: bool = True
     digit_booleans: bool = False
     nests_sets: bool = True
+    holds_numbers: bool = True
     time_limit: tuple[str, str] | None = None
     longest_limit_s: float | None = None
 
@@ -77,12 +80,13 @@ DIALECTS: Final[Mapping[DialectName, Dialect]] = MappingProxyType(
     {
         dialect.name: dialect
         for dialect in (
-            Dialect(),
+            Dialect(holds_numbers=False),
             Dialect(
                 "virtuoso",
                 BlankNodeNames("nodeID://", "b[0-9]+"),
                 digit_booleans=True,
                 nests_sets=False,
+                holds_numbers=False,
                 time_limit=("timeout", "{ms}"),
             ),
             Dialect("blazegraph", merges_graphs=False, time_limit=("timeout", "{s}")),

@@ -177,7 +177,8 @@ class _Read:
             rows=tuple(self._table(members, question.columns)) if isinstance(question, Tabled) else (),
             shared=self._shared(),
             value=self._value(question) if isinstance(question, Aggregated) else None,
-            without=self._without(),
+            without=self._less("of", "with"),
+            unfit=self._less("any", "with"),
             measured=self._count("with") if isinstance(question, Aggregated) else Count(0),
         )
 
@@ -187,12 +188,13 @@ class _Read:
             raise part_of_an_answer()
         return Count(numbers[0] or 0, self._exact)
 
-    def _without(self) -> Count:
-        if not self._rows["of"]:
+    def _less(self, more: str, fewer: str) -> Count:
+        """Return how much more one number is than another; 0 where it was not asked for."""
+        if not self._rows[more]:
             return Count(0)
         if not self._exact:
             return Count(0, exact=False)
-        return Count(max(0, self._count("of").value - self._count("with").value))
+        return Count(max(0, self._count(more).value - self._count(fewer).value))
 
     def _members(self) -> tuple[Term, ...]:
         found = {member: row for row in self._rows["member"] if (member := row.term("x")) is not None}
@@ -288,7 +290,7 @@ _BLANKS: Final = re.compile(r" {2,}")
 
 
 def as_sparql(question: SetQuestion, vocabulary: Vocabulary, prefixes: Prefixes, *, only_count: bool = False) -> str:
-    """Return the query that asks the same, whatever engine will answer it; it may show as a long line.
+    """Return the query that asks the same, in which a number is what the engine takes for one; it may be a long line.
 
     Args:
         question: What is asked.
@@ -302,7 +304,9 @@ def as_sparql(question: SetQuestion, vocabulary: Vocabulary, prefixes: Prefixes,
         types=_used(vocabulary.types, namespaces.values()),
         subclasses=_used(vocabulary.subclasses, namespaces.values()),
     )
-    text = SetQueries(Walked(DIALECTS["standard"], kept)).explained(question, only_count=only_count)
+    text = SetQueries(Walked(replace(DIALECTS["standard"], holds_numbers=True), kept)).explained(
+        question, only_count=only_count
+    )
     used: dict[str, str] = {}
 
     def shortened(found: re.Match[str]) -> str:

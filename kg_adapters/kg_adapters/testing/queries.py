@@ -4,6 +4,7 @@
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from decimal import Decimal
 from math import isclose
 from typing import Final
 
@@ -142,6 +143,29 @@ QUESTIONS: Final[tuple[SetQuestion, ...]] = (
 )
 
 
+THINGS: Final = Instances(iri("thing"))
+FACTOR: Final = ValueOf(_path("factor"))
+BEGAN: Final = ValueOf(_path("began"), "date")
+LONG_NUMBERS: Final = {
+    "a": typed(f"-{10**40}", "integer"),
+    "b": typed("0.5", "decimal"),
+    "c": typed("0.500000000000000001234567890123456789", "decimal"),
+    "d": typed("4186.799999999999665056000000000028", "decimal"),
+    "e": typed(str(2**64 - 1), "unsignedLong"),
+    "f": typed(f"{463 * 10**111}.25", "decimal"),
+}
+"""Numbers in their order, as QUDT has them."""
+EARLY_YEARS: Final = {
+    "old": typed("-44", "gYear"),
+    "plague": typed("541-05-12", "date"),
+    "otto": typed("973", "gYear"),
+    "normans": typed("1066-10-14", "date"),
+    "later": typed("1977-05", "gYearMonth"),
+    "far": typed("12000", "gYear"),
+}
+"""Dates in their order, with fewer digits than XML Schema asks for."""
+
+
 class SetsContract(GraphOpening):
     """Sets: what is in them, how many, in which order, and why."""
 
@@ -155,6 +179,29 @@ class SetsContract(GraphOpening):
                 wanted = sets_of(FACTS, Vocabulary()).compute(replace(request, witnesses=0))
                 assert _bare(found, wanted.value) == wanted, question
                 assert {fact for witness in found.witnesses for fact in witness.facts} <= set(FACTS), question
+
+    async def test_numbers_of_any_length_and_early_years_compare_and_what_is_neither_is_counted(self) -> None:
+        named = ((FACTOR, LONG_NUMBERS, typed("1000.5", "decimal")), (BEGAN, EARLY_YEARS, typed("1000", "gYear")))
+        facts: list[Fact] = [edge(f"{name} type thing") for name in (*LONG_NUMBERS, *EARLY_YEARS, "odd", "bare")]
+        facts += [Attribute(iri(name), iri("factor"), value) for name, value in LONG_NUMBERS.items()]
+        facts += [Attribute(iri(name), iri("began"), value) for name, value in EARLY_YEARS.items()]
+        facts += [_value("odd", "factor", "n/a", "decimal"), _value("odd", "began", "soon", "gYear")]
+        async with self.opened(map(_statement, facts)) as graph:
+            if not isinstance(graph, SupportsSets):
+                pytest.skip("this adapter does not work out sets")
+            for by, values, middle in named:
+                names = [iri(name) for name in values]
+                best = await graph.compute(SetRequest(Listed(Best(THINGS, by, len(names), lowest=True)), witnesses=0))
+                assert (best.members, best.unfit.value) == (tuple(names), 1)
+                assert best.without.value == len(LONG_NUMBERS) + len(EARLY_YEARS) + 2 - len(names)
+                ends = [await graph.compute(SetRequest(Aggregated(THINGS, by, end))) for end in ("min", "max")]
+                assert [end.value for end in ends] == [values[names[0].local_part], values[names[-1].local_part]]
+                assert {(end.count.value, end.unfit.value) for end in ends} == {(len(names), 1)}
+                less = await graph.compute(SetRequest(Listed(Kept(THINGS, Compares(by.path, "<", middle)))))
+                assert less.members == tuple(sorted(names[: len(names) // 2]))
+            total = await graph.compute(SetRequest(Aggregated(THINGS, FACTOR, "sum"), witnesses=0))
+        assert isinstance(total.value, float)
+        assert isclose(total.value, sum(Decimal(each.value) for each in LONG_NUMBERS.values()))
 
     async def test_no_more_is_listed_than_is_wanted_and_the_first_results_are_shown(self) -> None:
         async with self.opened(map(_statement, FACTS)) as graph:

@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from kg_adapters.models import Count
 from kg_adapters.profile import ClassProfile
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
@@ -34,25 +33,64 @@ async def first_without(parts: int, has_match: Callable[[int], Awaitable[bool]])
     return without - 1
 
 
-async def left_out(graph: KGAdapter, every: Count, having: Count, over: Over, owner: Node | None, more: str) -> Note:
+def lacking(begin: str, more: str, none: int, unfit: int, name: Note, kind: str, end: str) -> Note:
+    """Return how many members are left out since they have nothing to compare, or nothing that compares.
+
+    Args:
+        begin: How the sentence begins.
+        more: What stands behind the first number.
+        none: How many have nothing.
+        unfit: How many have something that is not of the kind that is compared.
+        name: What they lack; empty where that has no name.
+        kind: As what values are compared.
+        end: What happens to them.
+    """
+    no: Note = ("none of it",) if not name else ("no ", *name)
+    if not unfit:
+        return f"{begin}{none:,}{more} {_has(none)} ", *no, f" and {_is(none)} {end}."
+    value = f"that is not a {kind}"
+    if not none:
+        return (
+            f"{begin}{unfit:,}{more} {_has(unfit)} a value of ",
+            *(name or ("it",)),
+            f" {value} and {_is(unfit)} {end}.",
+        )
+    return (
+        f"{begin}{none:,}{more} {_has(none)} ",
+        *no,
+        f", and {unfit:,} {_has(unfit)} a value {value}; they are {end}.",
+    )
+
+
+def _has(number: int) -> str:
+    return "has" if number == 1 else "have"
+
+
+def _is(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+async def left_out(
+    graph: KGAdapter, every: int, none: int, unfit: int, over: Over, owner: Node | None, more: str, kind: str = ""
+) -> Note:
     """Return how many of a set a condition leaves out since they have nothing to compare; empty where it is none.
 
     Args:
         graph: The graph.
         every: How many there are.
-        having: How many of them have something over the relation.
+        none: How many of them have nothing over the relation.
+        unfit: How many have something that is not of the kind that is compared.
         over: The relation.
         owner: Their class, where they have one.
         more: What else they have in common, behind their name.
+        kind: As what values are compared.
     """
-    without = every.value - having.value
-    if not every.exact or not having.exact or not without:
+    if not none and not unfit:
         return _NOTHING
     label = None if owner is None else (await graph.labels([owner])).get(owner)
     name = "node" if label is None else shown_within(label, MAX_LABEL)
-    of_all = f"{every.value:,} {name if every.value == 1 else plural(name)}{more}"
-    has, is_ = ("has", "is") if without == 1 else ("have", "are")
-    return f"Of {of_all}, {without:,} {has} no ", over, f" and {is_} left out."
+    of_all = f"{every:,} {name if every == 1 else plural(name)}{more}"
+    return lacking(f"Of {of_all}, ", "", none, unfit, (over,), kind, "left out")
 
 
 async def led_elsewhere(graph: KGAdapter, relation: Iri, node: Node, owner: Node | None) -> Note:

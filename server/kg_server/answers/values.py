@@ -6,8 +6,11 @@ from typing import Final
 
 from kg_adapters.profile import kind_of
 from kg_adapters.terms import XSD, Iri, Literal
+from kg_adapters.values import order_of
 
 _MOST_DIGITS: Final = 30
+_MOST_WRITTEN: Final = 250
+"""How many characters a number may have that is written without an exponent."""
 _NUMBER: Final = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
 _BOOLEANS: Final = {"true": "true", "1": "true", "false": "false", "0": "false"}
 _ZONE: Final = r"(?:Z|[-+]\d\d:\d\d)?"
@@ -85,7 +88,7 @@ def plain_value(literal: Literal, *, quantity: bool = False, unit: str | None = 
         number = _number(literal)
         return None if number is None else f"{number:,f} {known}"
     pattern = _TIMES.get(literal.datatype.value)
-    if pattern is None or pattern.fullmatch(literal.value) is None:
+    if pattern is None or (pattern.fullmatch(literal.value) is None and order_of(literal) is None):
         return None
     return _MIDNIGHT.sub("", literal.value) if literal.datatype == _MOMENT else literal.value
 
@@ -119,6 +122,9 @@ def _number(literal: Literal) -> Decimal | None:
         number = Decimal(literal.value)
     except InvalidOperation:
         return None
+    if not number.is_finite():
+        return None
     # What is written out would be longer than any page: 1E999999.
-    readable = number.is_finite() and len(number.as_tuple().digits) <= _MOST_DIGITS
-    return number if readable and abs(number.adjusted()) <= _MOST_DIGITS else None
+    size = max(len(number.as_tuple().digits), abs(number.adjusted()))
+    is_plain = len(literal.value) <= _MOST_WRITTEN and "e" not in literal.value.lower()
+    return number if is_plain or size <= _MOST_DIGITS else None

@@ -30,7 +30,7 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.set_requests import Aggregated, Function, Listed, SetRequest, Witness
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import XSD, XSD_STRING, Iri, Literal
-from kg_adapters.values import MAX_COMPARED, compared_as, order_of, value_kind
+from kg_adapters.values import compared_as, order_of, value_kind
 from kg_boundary.shown import in_quotes
 from kg_server.compose.naming import Way, count_of
 from kg_server.compose.syntax import Function as ComposeFunction
@@ -43,7 +43,7 @@ _NUMBER: Final = re.compile(
 )
 _MORE: Final = re.compile(r"[<>=~]|\b(?:and|or)\b", re.IGNORECASE)
 _DATE: Final = re.compile(
-    r"-?(?P<year>\d{4,})(?:-(?P<month>\d\d)(?:-(?P<day>\d\d)"
+    r"-?(?P<year>\d{1,3}(?!\d|-)|\d{4,})(?:-(?P<month>\d\d)(?:-(?P<day>\d\d)"
     r"(?P<time>T(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)Z?)?)?)?",
     re.ASCII,
 )
@@ -185,8 +185,7 @@ def _number(way: Way, text: str) -> Literal:
         raise Unfit(f"{way.name} {there}, not in {in_quotes(written, MAX_LABEL)}. Write the number without a unit.")
     literal = _number_literal(found["number"], way.unit)
     if literal is None:
-        most = f"{MAX_COMPARED} characters and 1.8e308"
-        raise Unfit(f"{in_quotes(text, MAX_LABEL)} is more than can be compared with: {most} at most.")
+        raise Unfit(f"{in_quotes(text, MAX_LABEL)} is more than can be compared with: 1.8e308 at most.")
     return literal
 
 
@@ -208,7 +207,8 @@ def _number_literal(text: str, unit: Iri | None = None) -> Literal | None:
     plain = text.replace(",", "").removeprefix("+")
     datatype = "double" if "e" in plain.lower() else "decimal" if "." in plain else "integer"
     literal = Literal(plain, unit or Iri(XSD + datatype))
-    return None if order_of(literal) is None else literal
+    order = order_of(literal)
+    return literal if order is not None and isfinite(order) else None
 
 
 def _date_literal(text: str) -> Literal | None:

@@ -24,6 +24,7 @@ from kg_adapters.set_requests import (
 from kg_adapters.terms import Attribute, BlankNode, Fact, Iri, Literal, Node, Term, Triple
 from kg_adapters.values import unit_of
 from kg_boundary.shown import clipped, shown, visible_line
+from kg_server.answers.remarks import lacking
 from kg_server.answers.results import Knowledge, Line, Note, Over, Piece, kind_of_value
 from kg_server.compose.naming import Heard, Way
 from kg_server.compose.syntax import Call, Kind, RefusedPart
@@ -386,9 +387,11 @@ def _remarks(asked: RemarkRequest, computed: Computed) -> Iterator[Note]:
     if adds_up and number.value > computed.measured.value:
         yield (f"Of {noun(number, 'value')} of {noun(computed.measured, 'node')}.",)
     if without.value:
-        what = "none of it" if asked.way is None else f"no {asked.way.name}"
-        one = without.value == 1
-        yield (f"{without} more {'has' if one else 'have'} {what} and {'is' if one else 'are'} not counted.",)
+        measure = best.by if isinstance(best, Best) else question.by if isinstance(question, Aggregated) else None
+        kind = measure.kind if isinstance(measure, ValueOf) else "number"
+        name: Note = () if asked.way is None else (asked.way.name,)
+        unfit = computed.unfit.value
+        yield lacking("", " more", without.value - unfit, unfit, name, kind, "not counted")
 
 
 def chain(number: int, witness: Witness) -> Iterator[Told]:

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Final
 
 from kg_adapters.algebra import (
+    Best,
     Compares,
     Has,
     Hop,
@@ -31,6 +32,7 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.set_requests import Aggregated, Cell, Column, Computed, Ends, Listed, SetRequest, Tabled
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import Node
+from kg_adapters.values import compared_kind_of, unit_of
 from kg_server.answers.coverage import NEARLY_ALL, absence, counted_clause, thinness
 from kg_server.answers.remarks import first_without, led_elsewhere, left_out
 from kg_server.answers.results import Knowledge, Note, Over
@@ -106,7 +108,9 @@ async def _measured(
     if not number.exact or number.value > MOST_NAMED:
         return ((f"Over {noun(number, 'node')}.",),)
     column: Column = Ends(question.by.path) if isinstance(question.by, ValueOf) else question.by
-    asked = Tabled(Kept(question.of, Has(question.by.path)), (column,))
+    having = Kept(question.of, Has(question.by.path))
+    # Among the best, who has nothing that compares is not.
+    asked = Tabled(Best(question.of, question.by, MOST_NAMED) if computed.unfit.value else having, (column,))
     found = await compute_sets(graph, replace(request, question=asked, limit=MOST_NAMED, witnesses=0))
     return (_listed(f"Over {number}: ", [(row.node, " ", *_value(row.cells[0])) for row in found.rows]),)
 
@@ -134,26 +138,36 @@ async def _left_out(graph: KGAdapter, of: SetExpression, timeout_s: float) -> tu
     """
     notes: list[Note] = []
     shares: list[float] = []
-    for among, path in islice(_conditions(of), _MOST_CONDITIONS):
+    for among, path, by in islice(_conditions(of), _MOST_CONDITIONS):
         over = _last_over(graph, path)
         if graph.remote:
             notes.append(await _by_profile(graph, among, path, over))
             continue
         every, having = [await count_of(graph, each, timeout_s) for each in (among, Kept(among, Has(path)))]
         shares.append(having.value / max(every.value, 1))
-        kept = " that meet the other conditions" if isinstance(among, Kept | Minus) else ""
-        notes.append(await left_out(graph, every, having, over, _owner(among), kept))
+        if every.exact and having.exact:
+            kept = " that meet the other conditions" if isinstance(among, Kept | Minus) else ""
+            unfit = 0 if by is None else await _unfit(graph, among, by, timeout_s)
+            none, kind = every.value - having.value, "" if by is None else by.kind
+            notes.append(await left_out(graph, every.value, none, unfit, over, _owner(among), kept, kind))
     return list(filter(None, notes)), bool(shares) and min(shares) >= NEARLY_ALL
 
 
-def _conditions(of: SetExpression) -> Iterator[tuple[SetExpression, HopPath]]:
-    """Yield what is kept from which set by what it leads to, the innermost condition last."""
+async def _unfit(graph: KGAdapter, among: SetExpression, by: ValueOf, timeout_s: float) -> int:
+    """Return how many members of a set have values of which none compares with others."""
+    request = SetRequest(Aggregated(among, by, "min"), limit=0, witnesses=0, timeout_s=timeout_s)
+    return (await compute_sets(graph, request)).unfit.value
+
+
+def _conditions(of: SetExpression) -> Iterator[tuple[SetExpression, HopPath, ValueOf | None]]:
+    """Yield what is kept from which set by what it leads to, the innermost condition last, and the values it orders."""
     while True:
         match of:
-            case Kept(among, Compares(path) | Linked(path)):
-                yield among, path
-            case Minus((Kept(among, Has(path)), Kept(_, Compares() | Linked()))):
-                yield among, path
+            case Kept(among, Compares(path, operator, given)):
+                kind = compared_kind_of(given, operator)
+                yield among, path, None if kind is None else ValueOf(path, kind, unit_of(given))
+            case Kept(among, Linked(path)) | Minus((Kept(among, Has(path)), Kept(_, Compares() | Linked()))):
+                yield among, path, None
             case _:
                 return
         of = among

@@ -11,7 +11,7 @@ from kg_adapters.algebra import Hop, HopPath, Members, NumberOf, Reached, SetExp
 from kg_adapters.index.builder import index_of
 from kg_adapters.index.columns import Floats, spread
 from kg_adapters.index.graph_index import Dictionary, EdgeTable, GraphIndex, Longs, relation_ids
-from kg_adapters.index.sets.members import SetMembers
+from kg_adapters.index.sets.members import SetMembers, unfit
 from kg_adapters.index.sets.values import IndexValues
 from kg_adapters.index.sets.walks import MOST_PAIRS, SetLimits, Tables, Walks, distinct, distinct_pairs, within
 from kg_adapters.index.sets.witnesses import Witnesses
@@ -176,15 +176,18 @@ class _Answering:
 
     def _listed(self, of: SetExpression) -> Computed:
         numbers = self._sets.ordered(of)
+        without, unfit_ = self._sets.unmeasured(of)
         return Computed(
             Count(len(numbers)),
             members=tuple(map(self._sets.term, numbers[: self._request.limit].tolist())),
-            without=Count(self._sets.unmeasured(of)),
+            without=Count(without),
+            unfit=Count(unfit_),
             witnesses=self._shown(of, numbers),
         )
 
     def _tabled(self, of: SetExpression, columns: Sequence[Column]) -> Computed:
         numbers = self._sets.ordered(of)
+        without, unfit_ = self._sets.unmeasured(of)
         shown = numbers[: self._request.limit]
         cells = [self._cells(shown, column) for column in columns]
         return Computed(
@@ -193,7 +196,8 @@ class _Answering:
                 Row(self._sets.term(number), tuple(column[place] for column in cells))
                 for place, number in enumerate(shown.tolist())
             ),
-            without=Count(self._sets.unmeasured(of)),
+            without=Count(without),
+            unfit=Count(unfit_),
             witnesses=self._shown(of, numbers),
         )
 
@@ -245,7 +249,8 @@ class _Answering:
 
     def _aggregated(self, question: Aggregated) -> Computed:
         nodes, by = self._sets.nodes(question.of), question.by
-        places, orders, rows = self._values.measured(self._walks.ends(nodes, by.path), by, len(nodes))
+        ends = self._walks.ends(nodes, by.path)
+        places, orders, rows = self._values.measured(ends, by, len(nodes))
         value, shown = self._value(question.function, orders, rows), np.arange(len(places))
         if question.function in {"min", "max"} and len(orders):
             shown = np.flatnonzero(orders == (orders.min() if question.function == "min" else orders.max()))
@@ -255,6 +260,7 @@ class _Answering:
             Count(len(places)),
             value=value,
             without=Count(len(nodes) - having),
+            unfit=Count(unfit(ends, by, having)),
             measured=Count(having),
             witnesses=tuple(self._measured(question, node, row) for node, row in chosen),
         )

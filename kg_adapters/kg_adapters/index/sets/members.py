@@ -15,6 +15,7 @@ from kg_adapters.algebra import (
     Intersect,
     Kept,
     Linked,
+    Measure,
     Meets,
     Members,
     Minus,
@@ -23,6 +24,7 @@ from kg_adapters.algebra import (
     SetExpression,
     Step,
     Union,
+    ValueOf,
     Values,
     holds_values,
 )
@@ -55,7 +57,7 @@ class SetMembers:
         self._limits = limits
         self._nodes: dict[SetExpression, Longs] = {}
         self._literals: dict[SetExpression, frozenset[Literal]] = {}
-        self._unmeasured: dict[SetExpression, int] = {}
+        self._unmeasured: dict[SetExpression, tuple[int, int]] = {}
         self._strange: list[Node] = []
 
     def nodes(self, expression: SetExpression) -> Longs:
@@ -87,9 +89,9 @@ class SetMembers:
         """Return the ids of a set of nodes in the order of `Listed`."""
         return self.best(expression) if isinstance(expression, Best) else self.in_order(self.nodes(expression))
 
-    def unmeasured(self, expression: SetExpression) -> int:
-        """Return how many members of the set of a `Best` that was worked out have no measure."""
-        return self._unmeasured.get(expression, 0)
+    def unmeasured(self, expression: SetExpression) -> tuple[int, int]:
+        """Return how many members of the set of a `Best` that was worked out have no measure, and which are unfit."""
+        return self._unmeasured.get(expression, (0, 0))
 
     def in_order(self, numbers: Longs) -> Longs:
         """Return ids in the order of `node_key`, in which they are but for those that the graph does not mention."""
@@ -101,11 +103,11 @@ class SetMembers:
     def best(self, best: Best) -> Longs:
         """Return the members of a `Best`, the best first, then by id."""
         nodes = self.in_order(self.nodes(best.of))
-        places, measures, _ = self.values.measured(self.walks.ends(nodes, best.by.path), best.by, len(nodes))
-        lowest = np.full(len(nodes), np.inf)
+        ends = self.walks.ends(nodes, best.by.path)
+        places, measures, _ = self.values.measured(ends, best.by, len(nodes))
+        lowest, found = np.full(len(nodes), np.inf), distinct(places)
         np.minimum.at(lowest, places, measures if best.lowest else -measures)
-        found = np.flatnonzero(np.isfinite(lowest))
-        self._unmeasured[best] = len(nodes) - len(found)
+        self._unmeasured[best] = len(nodes) - len(found), unfit(ends, best.by, len(found))
         if len(found) > best.n:
             found = found[lowest[found] <= np.partition(lowest[found], best.n - 1)[best.n - 1]]
         return nodes[found[np.argsort(lowest[found], kind="stable")]]
@@ -177,6 +179,13 @@ class SetMembers:
         if node not in self._strange:
             self._strange.append(node)
         return len(self.walks.index.nodes) + self._strange.index(node)
+
+
+def unfit(ends: PathEnds, by: Measure, measured: int) -> int:
+    """Return how many places have ends that do not measure them, given how many are measured."""
+    if not isinstance(by, ValueOf):
+        return 0
+    return len(distinct(np.append(ends.places, ends.value_places))) - measured
 
 
 def _true_of(sets: SetMembers, nodes: Longs, condition: Condition) -> Mask:

@@ -136,11 +136,11 @@ class IndexValues:
             return np.zeros(len(rows), dtype=np.bool_)
         if kind == "date":
             units = np.maximum(_date_units(orders), date_unit(order))
-            apart = np.floor_divide(orders, units) - np.floor_divide(order, units)
+            orders, others = np.floor_divide(orders, units), np.floor_divide(order, units)
         else:
-            apart = orders - order
-        signs = np.where(np.isnan(orders), np.nan, np.sign(apart))
-        return np.isin(signs, SIGNS[operator])
+            others = np.full(len(orders), order)
+        signs = (orders > others).astype(np.int8) - (orders < others)
+        return np.isin(signs, SIGNS[operator]) & ~np.isnan(orders)
 
     def _of_kind(self, rows: Longs, kind: ComparedKind, unit: Iri | None) -> Mask:
         if unit is None:

@@ -36,7 +36,7 @@ from kg_adapters.labels import Vocabulary
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.queries import writing
 from kg_adapters.terms import XSD, Iri, Literal, Node
-from kg_adapters.values import MAX_COMPARED, SIGNS, compared_kind_of, unit_of
+from kg_adapters.values import DATE_FORM, SIGNS, compared_kind_of, unit_of
 
 MOST_STEPS: Final = 4
 """Of how many steps a repeated hop is shown, at most."""
@@ -53,20 +53,34 @@ _REST: Final = r"(T00:00:00)?(\.[0-9]+)?(Z|[+-][0-9][0-9]:[0-9][0-9])$|T00:00:00
 _SCALES: Final = {0: 1, 2: 1_000, 5: 100_000, 14: 100_000_000_000}
 """What makes a whole number of what orders a date, by how many characters say what follows its year."""
 
-_FOUR_DIGITS: Final = re.compile(r"\d{4}(?!\d)")
+_FOUR_DIGITS: Final = re.compile(r"[1-9]\d{3}(?!\d)")
+
+_UNBOUNDED: Final = ", ".join(
+    writing.iri(Iri(XSD + name))
+    for name in (
+        *("decimal", "integer", "unsignedLong"),
+        *("nonNegativeInteger", "positiveInteger", "nonPositiveInteger", "negativeInteger"),
+    )
+)
+"""The datatypes of numbers that engines may be too small for."""
+
+_PLAIN: Final = re.compile(r"\d+(?:\.\d+)?")
+
+_MOST_PLAIN: Final = 18
+"""How many characters a number may have for every engine to read it as it is."""
 
 NUMBER: Final = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,2})?$"
 """How quantities are written; engines differ on exponents of more digits."""
 
 
-def is_of_kind(value: str, kind: ComparedKind, unit: Iri | None = None) -> str:
+def is_of_kind(value: str, kind: ComparedKind, unit: Iri | None, dialect: Dialect) -> str:
     """Return the condition that a variable is a number, a quantity of a unit, or a date."""
     if unit is not None:
-        short = f"STRLEN(STR({value})) <= {MAX_COMPARED}"
-        return f"DATATYPE({value}) = {writing.iri(unit)} && {short} && REGEX(STR({value}), {writing.text(NUMBER)})"
+        return f"DATATYPE({value}) = {writing.iri(unit)} && REGEX(STR({value}), {writing.text(NUMBER)})"
     if kind == "number":
-        return f"isNumeric({value})"
-    return f"DATATYPE({value}) IN ({_DATES}) && STRLEN(STR({value})) <= {MAX_COMPARED}"
+        held = f"isNumeric({value})"
+        return held if dialect.holds_numbers else f"({held} || DATATYPE({value}) IN ({_UNBOUNDED}))"
+    return f"DATATYPE({value}) IN ({_DATES}) && REGEX(STR({value}), {writing.text(DATE_FORM)})"
 
 
 def ordered(value: str, kind: ComparedKind, key: str, fresh: Callable[[], str]) -> str:
@@ -84,7 +98,7 @@ def ordered(value: str, kind: ComparedKind, key: str, fresh: Callable[[], str]) 
     return f"{apart} BIND({year} + {rest} AS {key})"
 
 
-def compared(value: str, operator: Operator, given: Literal, fresh: Callable[[], str]) -> str:
+def compared(value: str, operator: Operator, given: Literal, dialect: Dialect, fresh: Callable[[], str]) -> str:
     """Return the pattern that a variable stands in a relation to a given value.
 
     Raises:
@@ -95,17 +109,19 @@ def compared(value: str, operator: Operator, given: Literal, fresh: Callable[[],
         return f"FILTER({_as_text(value, operator, given)})"
     if kind == "number":
         unit = unit_of(given)
-        number = value if unit is None else f"{_DOUBLE}(STR({value}))"
-        return f"FILTER({is_of_kind(value, kind, unit)} && {number} {operator} {_number(given)})"
+        number = value if unit is None and dialect.holds_numbers else f"{_DOUBLE}(STR({value}))"
+        return f"FILTER({is_of_kind(value, kind, unit, dialect)} && {number} {operator} {_number(given)})"
+    is_date = is_of_kind(value, kind, None, dialect)
     if _FOUR_DIGITS.match(given.value):
-        return f"FILTER({is_of_kind(value, kind)} && {_by_text(value, operator, given.value)})"
+        return f"FILTER({is_date} && {_by_text(value, operator, given.value)})"
     key, other = fresh(), fresh()
     orders = f"{ordered(value, kind, key, fresh)} {ordered(writing.text(given.value), kind, other, fresh)}"
-    return f"FILTER({is_of_kind(value, kind)}) {orders} FILTER({_by_order(value, key, operator, given, other)})"
+    return f"FILTER({is_date}) {orders} FILTER({_by_order(value, key, operator, given, other)})"
 
 
 def _number(given: Literal) -> str:
-    return given.value if re.fullmatch(r"\d+(?:\.\d+)?", given.value) else f"{_DOUBLE}({writing.text(given.value)})"
+    plain = len(given.value) <= _MOST_PLAIN and _PLAIN.fullmatch(given.value)
+    return given.value if plain else f"{_DOUBLE}({writing.text(given.value)})"
 
 
 def _as_text(value: str, operator: Operator, given: Literal) -> str:
@@ -115,13 +131,14 @@ def _as_text(value: str, operator: Operator, given: Literal) -> str:
 
 
 def _by_text(value: str, operator: Operator, given: str) -> str:
-    """Compare at the precision of both dates: years of four digits sort as texts do, and so does the rest."""
+    """Compare with a date whose year has four digits: such years sort as texts do, and so does the rest."""
     wanted, text = re.sub(_REST, "", given), _told(value)
     if len(wanted) == 4:
         said = f"SUBSTR(STR({value}), 1, 4) {operator} {writing.text(wanted)}"
     else:
         said = f"SUBSTR({text}, 1, {len(wanted)}) {operator} SUBSTR({writing.text(wanted)}, 1, STRLEN({text}))"
-    later = f'REGEX(STR({value}), "^[0-9][0-9][0-9][0-9][0-9]")'
+    later, earlier = (f'REGEX(STR({value}), "^[0-9]{digits}")' for digits in ("{5}", "{1,3}([^0-9]|$)"))
+    said = f"({earlier} || {said})" if -1 in SIGNS[operator] else f"!{earlier} && {said}"
     return f"({later} || {said})" if 1 in SIGNS[operator] else f"!{later} && {said}"
 
 
@@ -280,7 +297,9 @@ class SetWriter:
         """Return the pattern of the members of a set, their values and what orders these."""
         walked = f"{self.group(of, name)} {self.walked(name, by.path, value)}"
         bound = ordered(value, by.kind, key, self.fresh)
-        return f"{walked} FILTER({is_of_kind(value, by.kind, by.unit)}) {bound} FILTER(BOUND({key}))"
+        fits = is_of_kind(value, by.kind, by.unit, self.graph.dialect)
+        # What has no key, or one that is not a number, is neither.
+        return f"{walked} FILTER({fits}) {bound} FILTER({key} >= 0 || {key} < 0)"
 
     def measured_best(self, best: Best, name: str, key: str) -> str:
         """Return the pattern that binds the best members of a set, and what each measures."""
@@ -319,7 +338,9 @@ class SetWriter:
             case Meets(path, other):
                 found = f"{self.walked(name, path, end)} {self.walked(name, other, end)}"
             case Compares(path, operator, value):
-                found = f"{self.walked(name, path, end)} {compared(end, operator, value, self.fresh)}"
+                found = (
+                    f"{self.walked(name, path, end)} {compared(end, operator, value, self.graph.dialect, self.fresh)}"
+                )
         return found
 
     def numbered(self, of: SetExpression, condition: Numbers, name: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
-from kg_adapters.algebra import Best, SetExpression, ValueOf, holds_values
+from kg_adapters.algebra import Best, Measure, SetExpression, ValueOf, holds_values
 from kg_adapters.set_requests import (
     Aggregated,
     Column,
@@ -39,7 +39,8 @@ class SetQueries:
     relation:
 
     - `count`: how many members, groups, pairs or shared terms there are
-    - `of` and `with`: how many members the set has, and how many of them have a measure or group
+    - `of` and `with`: how many members the set has, and how many of them have a measure or group; `any`: how many have
+      something that may be a measure
     - `member`: a member `?x`, with its measure `?m` where it is one of the best; `group`: a group `?x` of `?n`
     - `sum`, `mean`: `?m`; `end`: the least or greatest value `?x`, or number `?m`
     - `cell0`, `cell1`, …: an end `?y` of the member `?x` in a column, or how many there are `?n`
@@ -107,8 +108,14 @@ class SetQueries:
             yield _about("of"), self._number(of.of)
             writer = SetWriter(self.graph)
             yield _about("with"), _counted(f"{{ {writer.measured(of.of, of.by, _X, writer.fresh())} }}", _X)
+            yield from self._any(of.of, of.by)
         if limit:
             yield _about("member"), self.members(of, limit)
+
+    def _any(self, of: SetExpression, by: Measure) -> Iterator[tuple[str, str]]:
+        if isinstance(by, ValueOf):
+            writer = SetWriter(self.graph)
+            yield _about("any"), _counted(f"{writer.group(of, _X)} {writer.walked(_X, by.path, writer.fresh())}", _X)
 
     def members(self, of: SetExpression, limit: int | None) -> str:
         """Return the query for the first members `?x` of a set, with what they measure as `?m` if they are the best."""
@@ -150,6 +157,7 @@ class SetQueries:
         yield _about("count"), f"SELECT (COUNT(*) AS ?n) {{ {{ {found} }} }}"
         yield _about("of"), self._number(asked.of)
         yield _about("with"), _counted(f"{{ {found} }}", "?member")
+        yield from self._any(asked.of, asked.by)
         if asked.function in {"sum", "mean"}:
             function = "SUM" if asked.function == "sum" else "AVG"
             yield _about(asked.function), f"SELECT ({function}({key}) AS ?m) {{ {{ {found} }} }}"
