@@ -237,7 +237,8 @@ class SparqlAnswer:
     """The answer to a SPARQL query.
 
     SELECT gives `variables` and rows with None where a variable is unbound; ASK gives `truth`; CONSTRUCT and DESCRIBE
-    give the rows subject, predicate, object under those three names. `named` holds the IRIs that the query names.
+    give the rows subject, predicate, object under those three names. `named` holds the IRIs that the query's patterns
+    name, and `note` a sentence on what this graph cannot answer of the query, if anything.
     """
 
     form: Choice["SELECT", "ASK", "CONSTRUCT", "DESCRIBE"]
@@ -246,6 +247,7 @@ class SparqlAnswer:
     truncated: bool
     truth: bool | None = None
     named: tuple[Iri, ...] = ()
+    note: str = ""
 
 
 def _are_edges(facts: tuple[Fact, ...]) -> TypeGuard[tuple[Triple, ...]]:

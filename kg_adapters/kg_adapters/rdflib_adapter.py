@@ -4,12 +4,13 @@
 import shutil
 import tempfile
 import weakref
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -17,11 +18,13 @@ import numpy as np
 import rdflib
 
 from kg_adapters.errors import BackendError
+from kg_adapters.files.rows import Row, line_in_graph
 from kg_adapters.index.builder import index_of
 from kg_adapters.index.graph_index import bare_relations, local_name, name_rows, uses_of_relations
 from kg_adapters.index.profiling import profile_of_index, schema_of_index
 from kg_adapters.index.reader import IndexReader
 from kg_adapters.labels import Vocabulary
+from kg_adapters.local.quads import NO_GRAPHS
 from kg_adapters.local.sparql.pool import SparqlLimits, SparqlPool
 from kg_adapters.local.sparql.store import ensure_sparql_store
 from kg_adapters.models import (
@@ -41,7 +44,9 @@ from kg_adapters.profile import GraphProfile
 from kg_adapters.rdflib_terms import RdflibStatements
 from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.set_requests import Computed, SetRequest
-from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Triple
+from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Triple, node_key
+
+_PACKED: Final = 10_000
 
 T = TypeVar("T")
 
@@ -54,12 +59,32 @@ class _Copy:
         self._vocabulary = vocabulary
         self._copying = anyio.Lock()
         self._sparql: tuple[SparqlPool, Callable[[], object]] | None = None
-        facts = (
-            Attribute(head, relation, tail) if isinstance(tail, Literal) else Triple(head, relation, tail)
-            for head, relation, tail in statements.match()
-        )
-        self.index = index_of(facts, vocabulary)
+        self._quads: list[bytes] = []
+        self.index = index_of(self._read(statements), vocabulary)
         self.reader = IndexReader(self.index, vocabulary, name)
+
+    def _read(self, statements: RdflibStatements) -> Iterator[Fact]:
+        """Yield all facts, and keep those in named graphs as packed lines of N-Quads."""
+        lines: list[str] = []
+        for (head, relation, tail), graph in statements.in_graphs():
+            if isinstance(tail, Literal):
+                yield Attribute(head, relation, tail)
+                row: Row = (node_key(head), relation.value, tail.value, tail.datatype.value, tail.language)
+            else:
+                yield Triple(head, relation, tail)
+                row = node_key(head), relation.value, node_key(tail), None, None
+            if graph is not None:
+                lines.append(line_in_graph(row, node_key(graph)))
+            if len(lines) == _PACKED:
+                self._quads.append(zlib.compress("".join(lines).encode(), 1))
+                lines.clear()
+        if lines:
+            self._quads.append(zlib.compress("".join(lines).encode(), 1))
+
+    def quads(self) -> Iterator[list[str]]:
+        """Yield the facts in named graphs as lines of N-Quads, many at once."""
+        for packed in self._quads:
+            yield [f"{line}\n" for line in zlib.decompress(packed).decode().split("\n") if line]
 
     @cached_property
     def names(self) -> NameIndex:
@@ -86,9 +111,10 @@ class _Copy:
                 remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
                 with ExitStack() as unfinished:
                     unfinished.callback(remove)
-                    await ensure_sparql_store(folder, self.index)
+                    await ensure_sparql_store(folder, self.index, quads=self.quads)
                     unfinished.pop_all()
-                self._sparql = SparqlPool(folder, prefixes, limits), remove
+                note = "" if self._quads else NO_GRAPHS
+                self._sparql = SparqlPool(folder, prefixes, limits, about_graphs=note), remove
             return self._sparql[0]
 
     async def aclose(self) -> None:
@@ -145,8 +171,8 @@ class RdflibAdapter:
 
     The graph is read once, in a thread, when something is first asked, and again after `refresh`: it stays the
     caller's, who must not change it during that. SPARQL is answered by Oxigraph from a copy in a temporary folder,
-    because rdflib cannot stop a query at a deadline. Statements that are not RDF, such as those with a blank in an IRI,
-    are skipped.
+    because rdflib cannot stop a query at a deadline; GRAPH tells the graphs of a dataset apart. Statements that are not
+    RDF, such as those with a blank in an IRI, are skipped.
 
     Args:
         graph: A graph, or a dataset for the union of its graphs.

@@ -7,6 +7,7 @@ with such a part do not exist for us.
 from collections.abc import Iterator
 
 import rdflib
+from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 from rdflib.term import BNode, URIRef
 from rdflib.term import Literal as RdflibLiteral
 
@@ -34,30 +35,38 @@ def from_rdflib(term: object) -> Term | None:
 
 
 class RdflibStatements:
-    """The valid statements of an rdflib graph; for a dataset those of all its graphs, where one may come repeatedly."""
+    """The valid statements of an rdflib graph; for a dataset those of all its graphs, where one may come repeatedly.
+
+    Args:
+        graph: The graph.
+    """
 
     def __init__(self, graph: rdflib.Graph) -> None:
         self._graph = graph
 
     def match(self) -> Iterator[Statement]:
         """Yield all statements."""
-        for subject, predicate, value in self._triples():
-            head, relation, tail = from_rdflib(subject), from_rdflib(predicate), from_rdflib(value)
+        return (statement for statement, _ in self.in_graphs())
+
+    def in_graphs(self) -> Iterator[tuple[Statement, Node | None]]:
+        """Yield all statements, each with the named graph that it is in, if any."""
+        for subject, predicate, value, graph in self._quads():
+            head, relation, tail, name = map(from_rdflib, (subject, predicate, value, graph))
             if isinstance(head, Iri | BlankNode) and isinstance(relation, Iri) and tail is not None:
-                yield head, relation, tail
+                yield (head, relation, tail), None if isinstance(name, Literal) else name
 
     def iris(self) -> set[str]:
         """Return every IRI of the graph, read quickly and therefore unchecked; the datatypes of literals too."""
-        terms = {term for triple in self._triples() for term in triple}
+        terms = {term for quad in self._quads() for term in quad[:3]}
         datatypes = {term.datatype for term in terms if isinstance(term, RdflibLiteral)}
         return {str(term) for term in terms | datatypes if isinstance(term, URIRef)}
 
-    def _triples(self) -> Iterator[tuple[object, object, object]]:
+    def _quads(self) -> Iterator[tuple[object, object, object, object]]:
         if isinstance(self._graph, rdflib.Dataset):
-            for subject, predicate, value, _ in self._graph.quads((None, None, None, None)):
-                yield subject, predicate, value
+            for subject, predicate, value, graph in self._graph.quads((None, None, None, None)):
+                yield subject, predicate, value, None if graph == DATASET_DEFAULT_GRAPH_ID else graph
         else:
-            yield from self._graph.triples((None, None, None))
+            yield from ((*triple, None) for triple in self._graph.triples((None, None, None)))
 
 
 def _literal(term: RdflibLiteral) -> Literal:

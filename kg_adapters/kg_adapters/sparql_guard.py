@@ -237,6 +237,7 @@ _SERVICE_WORD: Final = re.compile("service", re.IGNORECASE)
 _ESCAPED: Final = re.compile(r"\\(.)")
 _NOT_IN_PATTERNS: Final = frozenset(
     {("ConstructQuery", "template"), ("DatasetClause", "default"), ("DatasetClause", "named")}
+    | {("GraphGraphPattern", "term")}
     | {("Function", "iri"), ("literal", "datatype")}
 )
 _COLLECTIONS: Final = frozenset(
@@ -254,13 +255,15 @@ class CheckedQuery:
         form: What kind of answer it has.
         text: What to run: as it was written, with `\u` escapes replaced and lines ending in a line feed.
         prefixes: The prefixes that the text uses or may use without declaring them.
-        named: The IRIs that its patterns name, in order of appearance.
+        named: The IRIs that its patterns name, in order of appearance, without those of graphs.
+        uses_graph: Whether it has a GRAPH pattern.
     """
 
     form: Form
     text: str
     prefixes: tuple[tuple[str, str], ...]
     named: tuple[Iri, ...]
+    uses_graph: bool = False
 
     @property
     def self_contained_text(self) -> str:
@@ -292,11 +295,13 @@ def check_query(
         raise InvalidRequest(_SERVICE)
     prologue, tree = _parse(text, masked)
     scope = _scope(prologue, usable)
+    uses_graph = False
     for node in walk(tree):
         _refuse(node, text, scope, allowed_graphs)
+        uses_graph |= isinstance(node, Branch) and node.name == "GraphGraphPattern"
     if hidden is not None:
         raise InvalidRequest(f"The query is not SPARQL as this graph reads it{hidden.describe(text)}")
-    return CheckedQuery(_FORMS[tree.name], text, tuple(scope.undeclared.items()), _named(tree, scope))
+    return CheckedQuery(_FORMS[tree.name], text, tuple(scope.undeclared.items()), _named(tree, scope), uses_graph)
 
 
 def _readable(query: str) -> str:

@@ -349,8 +349,8 @@ def test_a_row_is_the_statement_that_its_line_says(tmp_path: Path) -> None:
 
 def test_a_text_longer_than_a_parser_takes_is_part_of_what_sparql_sees(tmp_path: Path) -> None:
     row: Row = ("http://e/a", "http://e/p", "é" * 9_000_000, f"{XSD}string", None)
-    with sparql_part(tmp_path / "oxigraph") as add:
-        add([row, ("_:b", "http://e/p", "http://e/a", None, None)])
+    with sparql_part(tmp_path / "oxigraph") as part:
+        part.add([row, ("_:b", "http://e/p", "http://e/a", None, None)])
     stored = {row_of_quad(quad) for quad in ox.Store.read_only(str(tmp_path / "oxigraph"))}
     assert stored == {row, ("_:b", "http://e/p", "http://e/a", None, None)}
 

@@ -219,7 +219,7 @@ async def test_few_statements_are_made_ready_by_the_query_itself(tmp_path: Path)
 
 
 def test_the_part_is_closed_once_it_is_noted_what_its_files_are(tmp_path: Path) -> None:
-    with sparql_part(tmp_path / "oxigraph") as add:
-        add([("http://example.org/a", "http://example.org/knows", "http://example.org/b", None, None)])
+    with sparql_part(tmp_path / "oxigraph") as part:
+        part.add([("http://example.org/a", "http://example.org/knows", "http://example.org/b", None, None)])
     # Only one may be open; an open one would still delete files.
     assert len(pyoxigraph.Store(tmp_path / "oxigraph")) == 1

@@ -1,4 +1,4 @@
-"""Read the statements of the files that a graph is made of, merged into one graph."""
+"""Read the statements of the files that a graph is made of, and the named graphs that they are in."""
 
 import re
 from codecs import BOM_UTF8
@@ -13,9 +13,20 @@ import pyoxigraph as ox
 from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.files.frames import Content, End, Note, Problem, ReadOrder, StatementLines, parsed_frames
 from kg_adapters.files.json_graphs import LabelKeys
-from kg_adapters.files.rdf import LINE_FORMATS, LineBlock, RdfLines
+from kg_adapters.files.rdf import LINE_FORMATS, LONGEST, LineBlock, RdfLines
 from kg_adapters.files.recognition import BAD_FILE, SourceBytes, opened, recognized, unreadable
-from kg_adapters.files.rows import GRAPH, NOT_PLAIN, RELATION, Row, Terms, row_of, tag_of, terms_of, unescaped
+from kg_adapters.files.rows import (
+    GRAPH,
+    NOT_PLAIN,
+    RELATION,
+    Row,
+    Terms,
+    line_in_graph,
+    row_of,
+    tag_of,
+    terms_of,
+    unescaped,
+)
 from kg_adapters.files.sources import GRAPH_JSON, RDF_FORMATS, Source
 from kg_adapters.index.graph_index import StringTable
 from kg_adapters.labels import Vocabulary, read_relation
@@ -90,8 +101,8 @@ class FileTerms:
         head, tail = quad.subject, quad.object
         if isinstance(head, ox.Triple) or isinstance(tail, ox.Triple):
             raise InvalidRequest("There is a triple where a node is expected (RDF 1.2 triple terms are not supported).")
-        key = self._node(head)
-        return row_of(key, quad.predicate.value, tail if isinstance(tail, ox.Literal) else self._node(tail))
+        key = self.node(head)
+        return row_of(key, quad.predicate.value, tail if isinstance(tail, ox.Literal) else self.node(tail))
 
     def plain_row(self, terms: Terms) -> Row:
         """Return the statement of a plain line."""
@@ -105,7 +116,8 @@ class FileTerms:
             self._kinds[kind] = _kind(kind)
         return key, relation, unescaped(text), *self._kinds[kind]
 
-    def _node(self, node: ox.NamedNode | ox.BlankNode) -> str:
+    def node(self, node: ox.NamedNode | ox.BlankNode) -> str:
+        """Return the `node_key` of a node of the parser."""
         return node.value if isinstance(node, ox.NamedNode) else self._label(node.value)
 
     def _label(self, label: str) -> str:
@@ -132,8 +144,8 @@ def file_number_after(nodes: StringTable) -> int:
     return number + 1
 
 
-def graph_of(quad: ox.Quad, form: ox.RdfFormat | None) -> str | None:
-    """Return the IRI of a statement's graph, if it is in one that has an IRI.
+def _graph_of(quad: ox.Quad, form: ox.RdfFormat | None) -> ox.NamedNode | ox.BlankNode | None:
+    """Return the graph of a statement; None for the default graph.
 
     Raises:
         InvalidRequest: It is in a formula of N3, whose statements are quoted, not stated.
@@ -141,7 +153,7 @@ def graph_of(quad: ox.Quad, form: ox.RdfFormat | None) -> str | None:
     graph = quad.graph_name
     if isinstance(graph, ox.BlankNode) and form == ox.RdfFormat.N3:
         raise InvalidRequest("A formula in { } states no facts, so it cannot be imported.")
-    return graph.value if isinstance(graph, ox.NamedNode) else None
+    return None if isinstance(graph, ox.DefaultGraph) else graph
 
 
 def _kind(behind: str) -> tuple[str, str | None]:
@@ -197,6 +209,8 @@ class ReadFilter:
         return self.vocabulary.rank(tag) <= self.vocabulary.rank(None)
 
 
+_LONGEST_IN_GRAPH: Final = LONGEST // 2
+
 _KEPT_PROBLEMS: Final = 10
 _KEPT_NOTES: Final = 20
 
@@ -207,7 +221,7 @@ def _parsed(line: bytes, _number: int) -> Iterable[ox.Quad]:
 
 
 class SourceReader:
-    """Reads the statements of one import, file by file, all merged into the default graph.
+    """Reads the statements of one import, file by file, whatever graph they are in.
 
     N-Triples and N-Quads are read here, line by line; every other format is parsed in a process of its own, which
     tells its statements as N-Quads.
@@ -221,6 +235,7 @@ class SourceReader:
         id_column: The column with the ids of a table's rows; guessed when None.
         label_keys: Which features name the nodes of a `graph.json`, as `TYPE=FEATURE`.
         keep: Which statements are read; all when None.
+        on_quad: Called with each statement in a named graph, as a line of N-Quads beside its row; None to merge graphs.
         on_wait: Called again and again while a file is parsed and gives nothing; what it raises ends the reading.
 
     Raises:
@@ -232,6 +247,7 @@ class SourceReader:
         notes: What was guessed about files.
         prefixes: What the files declare, the first declaration of each prefix.
         graph_json: Whether one of the files was a `graph.json`.
+        in_graphs: How many statements were in named graphs.
     """
 
     def __init__(
@@ -245,6 +261,7 @@ class SourceReader:
         id_column: str | None = None,
         label_keys: tuple[str, ...] = (),
         keep: ReadFilter | None = None,
+        on_quad: Callable[[str], None] | None = None,
         on_wait: Callable[[], None] = lambda: None,
     ) -> None:
         self._skip_errors = skip_errors
@@ -257,6 +274,7 @@ class SourceReader:
         LabelKeys(label_keys)  # says at once what is written wrongly
         self._label_keys = label_keys
         self._keep = keep
+        self._on_quad = on_quad
         self._content: SourceBytes | None = None
         self._read_bytes = 0
         self._statements = 0
@@ -265,6 +283,7 @@ class SourceReader:
         self.notes: list[str] = []
         self.prefixes: dict[str, str] = {}
         self.graph_json = False
+        self.in_graphs = 0
 
     @property
     def position(self) -> int:
@@ -349,8 +368,10 @@ class SourceReader:
         for place, terms in enumerate(terms_of(block.lines, quads=quads)):
             if terms[RELATION]:
                 self._statements += 1
-                row = self._terms.plain_row(terms)
-                if not choice or self._wants(row, terms[GRAPH] or None):
+                row, graph = self._terms.plain_row(terms), terms[GRAPH]
+                if (not choice or self._wants(row, graph or None)) and (
+                    not graph or self._in_graph(source, row, graph)
+                ):
                     yield row
             elif terms[NOT_PLAIN]:
                 lines = lines or block.lines.split(b"\n")
@@ -360,13 +381,27 @@ class SourceReader:
         for quad in quads:
             self._statements += 1
             try:
-                graph = graph_of(quad, RDF_FORMATS.get(source.ending))
+                graph = _graph_of(quad, RDF_FORMATS.get(source.ending))
                 row = self._terms.row(quad)
             except InvalidRequest as error:
                 self._problem(f"{source.path}, statement {self._statements:,}: {error}", error)
-            else:
-                if self._wants(row, graph):
-                    yield row
+                continue
+            named = graph.value if isinstance(graph, ox.NamedNode) else None
+            if self._wants(row, named) and (graph is None or self._in_graph(source, row, self._terms.node(graph))):
+                yield row
+
+    def _in_graph(self, source: Source, row: Row, graph: str) -> bool:
+        """Report the graph of a statement; return whether the statement can be kept with it."""
+        self.in_graphs += 1
+        if self._on_quad is None:
+            return True
+        line = line_in_graph(row, graph)
+        if len(line.encode()) > _LONGEST_IN_GRAPH:
+            reason = f"over {_LONGEST_IN_GRAPH >> 20} MiB are too long for a named graph; --merge-graphs takes it"
+            self._problem(f"{source.path}, statement {self._statements:,}: {reason}.", Refused())
+            return False
+        self._on_quad(line)
+        return True
 
     def _wants(self, row: Row, graph: str | None) -> bool:
         return (self._keep is None or self._keep.keeps(row)) and self._graphs.wants(graph)

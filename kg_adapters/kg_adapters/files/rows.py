@@ -46,6 +46,11 @@ def line_of(row: Row) -> str:
     return f'{start}"{text}" .\n' if datatype == XSD_STRING.value else f'{start}"{text}"^^<{datatype}> .\n'
 
 
+def line_in_graph(row: Row, graph: str) -> str:
+    """Return a statement in a named graph, given as its `node_key`, as a line of N-Quads."""
+    return f"{line_of(row)[:-2]}{_node(graph)} .\n"
+
+
 def quad_of(row: Row) -> ox.Quad:
     """Return a statement for a store of Oxigraph."""
     head, relation, tail, datatype, language = row
@@ -59,12 +64,12 @@ def quad_of(row: Row) -> ox.Quad:
 
 
 def load_lines(store: ox.Store, lines: Iterable[str]) -> None:
-    """Add lines of N-Triples with one statement each to a store of Oxigraph."""
+    """Add lines of N-Quads with one statement each to a store of Oxigraph."""
     plain, labelled = list[str](), list[str]()
     for line in lines:
         (labelled if "_:" in line else plain).append(line)
     # bulk_load is fast and leaves the interpreter to others, but gives blank nodes new labels.
-    store.bulk_load("".join(plain), ox.RdfFormat.N_TRIPLES, lenient=True)
+    store.bulk_load("".join(plain), ox.RdfFormat.N_QUADS, lenient=True)
     store.bulk_extend(ox.parse("".join(labelled), ox.RdfFormat.N_QUADS, lenient=True))
 
 

@@ -20,7 +20,6 @@ from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.files.json_graphs import GRAPH_JSON_NAMESPACES, NODE_NAMESPACE, RELATION_NAMESPACE
 from kg_adapters.files.reader import ReadFilter, SourceReader, file_number_after
 from kg_adapters.files.recognition import parts_of
-from kg_adapters.files.rows import Row
 from kg_adapters.files.sources import Source, Sources, gather_sources, look
 from kg_adapters.importing.import_builder import ImportBuilder
 from kg_adapters.importing.naming import NamingReport, naming_of
@@ -33,7 +32,8 @@ from kg_adapters.local.array_files import ArrayFiles, open_index
 from kg_adapters.local.checksums import SEAL_FILE, file_sha256, find_changed_oxigraph
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.names.search import build_text_index
-from kg_adapters.local.sparql.store import AddRows, sparql_part
+from kg_adapters.local.quads import QUADS_FILE, QuadCounts, append_quads, read_counts, write_counts
+from kg_adapters.local.sparql.store import SparqlPart, sparql_part
 from kg_adapters.local.store import (
     FORMAT,
     INDEX_FOLDER,
@@ -121,6 +121,7 @@ class Base:
     Attributes:
         store: The same, open.
         lists: What its index says otherwise than it was written.
+        quads: How many of its statements are in named graphs.
         first_file: The number that labels of the next file's blank nodes begin with.
 
     Raises:
@@ -134,6 +135,7 @@ class Base:
         verify_index(self.store)
         try:
             self.lists = read_lists(self.store)
+            self.quads = read_counts(self.store)
         except Damage as problem:
             raise self.store.damaged(problem) from problem
         self.first_file = file_number_after(self.store.index.nodes)
@@ -157,6 +159,11 @@ class Base:
     def has_vectors(self) -> bool:
         """Whether vectors were computed for what it holds."""
         return (self.store.folder / VECTORS_FOLDER).is_dir()
+
+    def copy_quads(self, folder: Path) -> None:
+        """Copy what is in named graphs into a new store, to be added to."""
+        if self.quads.in_graphs:
+            shutil.copyfile(self.store.folder / QUADS_FILE, folder / QUADS_FILE)
 
     def copy_sparql(self, folder: Path) -> bool:
         """Copy the part that answers SPARQL into a new store, to be added to; say whether there is one, whole."""
@@ -270,6 +277,7 @@ class _Import:
         self._files = found.files
         self._options = options
         self._steps = steps
+        self._quads: list[str] = []
         self._states = {file.path: look(file.path) for file in found.files}
         parts = [part for file in found.files for part in parts_of(file, options.limits)]
         self._parts = {file.path: [part for part in parts if part.path == file.path] for file in found.files}
@@ -282,6 +290,7 @@ class _Import:
             id_column=options.id_column,
             label_keys=options.chosen.label_keys,
             keep=_filter(options),
+            on_quad=None if options.merge_graphs else self._quads.append,
             on_wait=self._wait,
         )
         self._reader.leave_out(found.outside)
@@ -301,7 +310,8 @@ class _Import:
         self._steps.tell("saving")
         write_store_info(folder, self._info(folder, index, counts))
         gone = [VECTORS_GONE] if self._base is not None and self._base.has_vectors else []
-        notes = (*self._reader.notes, *gone)
+        graphs = self._quad_counts.summary
+        notes = (*self._reader.notes, *([graphs] if graphs else ()), *gone)
         return ImportReport(folder, counts, self._reader.skipped, tuple(self._reader.problems), naming_of(index), notes)
 
     def _write_index(self, folder: Path) -> Counts:
@@ -320,15 +330,19 @@ class _Import:
 
     def _read(self, folder: Path, builder: ImportBuilder) -> None:
         """Read every file once, for the index and for Oxigraph."""
-        part = sparql_part(folder / OXIGRAPH_FOLDER) if self._starts_sparql(folder) else nullcontext(_add_nowhere)
-        with part as add_for_sparql:
+        if self._base is not None:
+            self._base.copy_quads(folder)
+        with sparql_part(folder / OXIGRAPH_FOLDER) if self._starts_sparql(folder) else nullcontext() as part:
             for file in self._files:
                 self._steps.tell("reading")
                 for source in self._parts[file.path]:
-                    self._read_part(source, builder, add_for_sparql)
+                    self._read_part(source, folder, builder, part)
                 self._steps.done += self._states[file.path].size
             self._reader.check_graphs()
-            add_for_sparql(builder.add_plain_labels())
+            labels = builder.add_plain_labels()
+            if part is not None:
+                part.add(labels)
+        write_counts(folder, self._quad_counts)
 
     def _starts_sparql(self, folder: Path) -> bool:
         """Say whether SPARQL's part is built now; that of an updated store goes on from the one that it has."""
@@ -337,11 +351,21 @@ class _Import:
         # Where it has none, the whole of it is made when it is asked for.
         return self._base.copy_sparql(folder)
 
-    def _read_part(self, part: Source, builder: ImportBuilder, add_for_sparql: AddRows) -> None:
-        with closing(self._reader.read(part)) as batches:
+    @property
+    def _quad_counts(self) -> QuadCounts:
+        read = self._reader.in_graphs
+        counts = QuadCounts(merged=read) if self._options.merge_graphs else QuadCounts(in_graphs=read)
+        return counts if self._base is None else counts.plus(self._base.quads)
+
+    def _read_part(self, source: Source, folder: Path, builder: ImportBuilder, part: SparqlPart | None) -> None:
+        with closing(self._reader.read(source)) as batches:
             for rows in batches:
                 builder.add_rows(rows)
-                add_for_sparql(rows)
+                append_quads(folder, self._quads)
+                if part is not None:
+                    part.add(rows)
+                    part.add_lines(self._quads)
+                self._quads.clear()
                 self._steps.statements += len(rows)
                 self._steps.tell("reading", self._reader.position)
 
@@ -380,10 +404,6 @@ class _Import:
         if not sha256 or look(file.path) != seen:
             raise InvalidSource(f"{file.path} was changed while it was read. Import it again when it is complete.")
         return SourceFile(name=file.name, size=seen.size, sha256=sha256)
-
-
-def _add_nowhere(_rows: list[Row]) -> None:
-    """Leave SPARQL for later."""
 
 
 def _filter(options: ImportOptions) -> ReadFilter | None:

@@ -14,6 +14,7 @@ class ImportOptions:
     Args:
         skip_errors: Leave out what cannot be read, and count it, instead of stopping there.
         graphs: IRIs of the named graphs to import; everything when empty.
+        merge_graphs: Whether it is not kept which named graph a statement is in.
         sparql: Whether to build the Oxigraph store now; without it, the first SPARQL query does. It leaves the rest of
             the store as it is, so no store is named by it.
         vocabulary: The relations and languages that labels and descriptions are chosen by.
@@ -29,6 +30,7 @@ class ImportOptions:
 
     skip_errors: bool = False
     graphs: tuple[str, ...] = ()
+    merge_graphs: bool = False
     sparql: bool = field(default=True, repr=False)
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     chosen: ChosenRelations = field(default_factory=ChosenRelations)

@@ -13,6 +13,7 @@ import anyio
 from kg_adapters.definition_files import PROFILE_FILE, SCHEMA_FILE, read_profile, read_schema
 from kg_adapters.index.block_files import Damage
 from kg_adapters.index.graph_index import GraphIndex
+from kg_adapters.local.quads import COUNTS_FILE, read_counts, read_quads
 from kg_adapters.local.sparql.pool import SparqlLimits, SparqlPool
 from kg_adapters.local.store import OXIGRAPH_FOLDER, VECTORS_FOLDER, LocalStore
 from kg_adapters.models import GraphSchema, SparqlAnswer
@@ -155,7 +156,9 @@ class StoreSparql:
         counts = store.info.counts
         large = counts.triples + counts.features >= FEWEST_STATEMENTS
         self.making = _making(store) if prepares and large else None
-        self.pool = SparqlPool(store.folder, store.info.prefixes, limits)
+        with store.reading(COUNTS_FILE):
+            about_graphs = read_counts(store).about_graphs
+        self.pool = SparqlPool(store.folder, store.info.prefixes, limits, about_graphs=about_graphs)
 
     async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
         """Run a query, as `SupportsSparql.select` promises.
@@ -176,10 +179,12 @@ class StoreSparql:
         if self.making is not None and not (self._known and is_uncut(self._store.folder / OXIGRAPH_FOLDER)):
             await self.making.ready(timeout_s)
             timeout_s = max(timeout_s - (time.monotonic() - begun), _LEAST_S)
-        lists = partial(read_lists, self._store)
+        lists, quads = partial(read_lists, self._store), partial(read_quads, self._store)
         with anyio.CancelScope(shield=True):
             # Given up half-way, it would have to begin again with the next query.
-            await ensure_sparql_store(self._store.folder, self._store.index, lists=lists, sizes_only=self._known)
+            await ensure_sparql_store(
+                self._store.folder, self._store.index, lists=lists, quads=quads, sizes_only=self._known
+            )
         self._known = True
         answer = await self.pool.select(query, timeout_s=timeout_s, max_rows=max_rows)
         self._store.require_current()

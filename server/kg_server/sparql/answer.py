@@ -414,7 +414,9 @@ async def _reason(
     """Return why a query found nothing, or counted nothing; where it found something, that the graph says so."""
     nothing = not answer.rows and not answer.truth
     if not nothing and not _counts_nothing(answer, query):
-        return Reason("stated", "")
+        return Reason("stated", answer.note)
+    if answer.note:
+        return Reason("unknown", answer.note)
     try:
         with anyio.fail_after(timeout_s):
             unknown = await _unknown_terms(graph, answer.named)

@@ -36,6 +36,7 @@ def make_part(_requests: Iterator[object], send: Send, folder: Path) -> None:
     is there.
     """
     from kg_adapters.index.block_files import Damage
+    from kg_adapters.local.quads import read_counts, read_quads
     from kg_adapters.local.sparql.store import make_sparql_store, written_rows
     from kg_adapters.local.store import verify_index
     from kg_adapters.local.written_lists import read_lists
@@ -48,13 +49,15 @@ def make_part(_requests: Iterator[object], send: Send, folder: Path) -> None:
         lists = read_lists(store)
         counts = store.info.counts
         total = counts.triples + counts.features + len(lists.written) - len(lists.unfolded)
+        total += read_counts(store).in_graphs
 
         def go_on(done: int) -> None:
             store.require_current()
             send((done, total))
 
         rows = partial(written_rows, store.index, lambda: lists)
-        make_sparql_store(folder / OXIGRAPH_FOLDER, rows, math.inf, go_on, lambda: send(_WAITING))
+        quads = partial(read_quads, store)
+        make_sparql_store(folder / OXIGRAPH_FOLDER, rows, quads, math.inf, go_on, lambda: send(_WAITING))
     except Damage as problem:
         raise store.damaged(problem) from problem
     except OSError as error:

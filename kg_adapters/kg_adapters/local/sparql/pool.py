@@ -49,12 +49,15 @@ class SparqlPool:
         folder: The store; `ensure_sparql_store` makes sure that it can answer.
         prefixes: What queries may use without declaring it, beside the well-known prefixes.
         limits: How much of the machine it may take; waiting for a worker counts against a query's deadline.
+        about_graphs: What the answer to a query with GRAPH has to say.
 
     Attributes:
         workers: The processes.
     """
 
-    def __init__(self, folder: Path, prefixes: Prefixes, limits: SparqlLimits | None = None) -> None:
+    def __init__(
+        self, folder: Path, prefixes: Prefixes, limits: SparqlLimits | None = None, *, about_graphs: str = ""
+    ) -> None:
         limits = limits or SparqlLimits()
         self._most, worker_bytes = limits.on(processor_count(), memory_bytes())
         self.workers = WorkerPool(
@@ -62,6 +65,7 @@ class SparqlPool:
             folder / OXIGRAPH_FOLDER,
             {**WELL_KNOWN, **prefixes.namespaces},
             worker_bytes,
+            about_graphs,
             reply=SparqlAnswer,
             workers=self._most,
             max_waiting=limits.max_waiting,

@@ -4,7 +4,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -25,7 +25,8 @@ from kg_adapters.local.checksums import find_changed_oxigraph, seal_oxigraph
 from kg_adapters.local.store import OXIGRAPH_FOLDER
 from kg_adapters.local.written_lists import WrittenLists
 
-AddRows: TypeAlias = Callable[[list[Row]], None]
+Lines: TypeAlias = Callable[[], Iterator[list[str]]]
+"""Returns statements as lines of N-Quads, many at once."""
 # Oxigraph sorts what it is given at once in memory: this many statements take about 100 MB.
 _BATCH: Final = 100_000
 # A parser takes no line of any length.
@@ -33,17 +34,19 @@ _LONG: Final = 1_000_000
 
 
 @contextmanager
-def sparql_part(folder: Path) -> Generator[AddRows]:
+def sparql_part(folder: Path) -> Generator["SparqlPart"]:
     """Build Oxigraph's part in a new folder from what is added; Oxigraph sorts and writes beside whoever adds."""
     with ThreadPoolExecutor(1) as beside:
-        part = _Part(ox.Store(folder), beside)
-        yield part.add
+        part = SparqlPart(ox.Store(folder), beside)
+        yield part
         part.finish()
     part.close()
     seal_oxigraph(folder)
 
 
-class _Part:
+class SparqlPart:
+    """Oxigraph's part of a store while it is built; see `sparql_part`."""
+
     def __init__(self, store: ox.Store, beside: ThreadPoolExecutor) -> None:
         self._store = store
         self._beside = beside
@@ -51,14 +54,20 @@ class _Part:
         self._loading: Future[None] | None = None
 
     def add(self, rows: list[Row]) -> None:
-        self._waiting.extend(line_of(row) for row in rows if len(row[2]) < _LONG)
+        """Add statements to the default graph."""
         if long := [row for row in rows if len(row[2]) >= _LONG]:
             self._wait()
             self._store.extend(map(quad_of, long))
+        self.add_lines(line_of(row) for row in rows if len(row[2]) < _LONG)
+
+    def add_lines(self, lines: Iterable[str]) -> None:
+        """Add lines of N-Quads with one statement each."""
+        self._waiting.extend(lines)
         if len(self._waiting) >= _BATCH:
             self._load()
 
     def finish(self) -> None:
+        """Load what waits."""
         self._load()
         self._wait()
         self._loading = None
@@ -67,7 +76,7 @@ class _Part:
         """Write everything and release the store: Oxigraph deletes some of its files while it is open."""
         self._store.optimize()
         self._store.flush()
-        # Whoever was given `add` still holds this object.
+        # Whoever added still holds this object.
         del self._store
 
     def _load(self) -> None:
@@ -92,6 +101,7 @@ async def ensure_sparql_store(
     index: GraphIndex,
     *,
     lists: Callable[[], WrittenLists] = WrittenLists,
+    quads: Lines = lambda: iter(()),
     timeout_s: float = MAX_BUILD_S,
     sizes_only: bool = False,
 ) -> Path:
@@ -104,6 +114,7 @@ async def ensure_sparql_store(
         folder: The store.
         index: All that the graph says.
         lists: Returns what was written otherwise.
+        quads: Returns what is in named graphs.
         timeout_s: The most seconds that building, or waiting for another process to build, may take.
         sizes_only: Whether to look at the sizes of files alone, because their content was looked at before.
 
@@ -126,7 +137,7 @@ async def ensure_sparql_store(
 
     try:
         rows = partial(written_rows, index, lists)
-        await anyio.to_thread.run_sync(make_sparql_store, target, rows, timeout_s, go_on, abandon_on_cancel=True)
+        await anyio.to_thread.run_sync(make_sparql_store, target, rows, quads, timeout_s, go_on, abandon_on_cancel=True)
     finally:
         given_up.set()
     return target
@@ -148,6 +159,7 @@ def is_intact(target: Path) -> bool:
 def make_sparql_store(
     target: Path,
     rows: Callable[[], Iterator[Row]],
+    quads: Lines,
     timeout_s: float,
     go_on: Callable[[int], None],
     on_wait: Callable[[], None] = lambda: None,
@@ -156,7 +168,8 @@ def make_sparql_store(
 
     Args:
         target: Where.
-        rows: Returns what it is to hold.
+        rows: Returns what its default graph is to hold.
+        quads: Returns what its named graphs are to hold.
         timeout_s: The most seconds to wait for another process.
         go_on: Called with the number of statements that were added, again and again; what it raises ends the work.
         on_wait: Called before waiting for another process.
@@ -168,7 +181,7 @@ def make_sparql_store(
     try:
         with _alone(target.with_name(f"{target.name}.lock"), timeout_s, on_wait):
             if not is_intact(target):
-                _build(target, rows(), go_on)
+                _build(target, rows(), quads(), go_on)
     except Timeout as error:
         raise BackendTimeout("Another process is still preparing this graph for SPARQL. Ask again later.") from error
     except OSError as error:
@@ -194,18 +207,22 @@ def _alone(file: Path, timeout_s: float, on_wait: Callable[[], None]) -> Generat
         lock.release()
 
 
-def _build(target: Path, rows: Iterator[Row], go_on: Callable[[int], None]) -> None:
+def _build(target: Path, rows: Iterator[Row], quads: Iterator[list[str]], go_on: Callable[[int], None]) -> None:
     for left_over in target.parent.glob(f".{target.name}-*"):
         # Whoever holds the lock is alone: these belong to builds that were killed.
         shutil.rmtree(left_over)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as temporary:
         building = Path(temporary) / OXIGRAPH_FOLDER
         done = 0
-        with sparql_part(building) as add:
+        with sparql_part(building) as part:
             while chunk := list(islice(rows, _CHUNK)):
                 go_on(done)
-                add(chunk)
+                part.add(chunk)
                 done += len(chunk)
+            for lines in quads:
+                go_on(done)
+                part.add_lines(lines)
+                done += len(lines)
         go_on(done)
         if target.exists():
             target.rename(Path(temporary) / "damaged")

@@ -28,11 +28,20 @@ class SparqlWorker:
         folder: The Oxigraph store.
         namespaces: By prefix; usable in a query without declaring them.
         max_bytes: The most bytes of text in an answer.
+        about_graphs: What the answer to a query with GRAPH has to say.
     """
 
-    def __init__(self, folder: Path, namespaces: Mapping[str, str], max_bytes: int = MAX_ANSWER_BYTES) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        namespaces: Mapping[str, str],
+        max_bytes: int = MAX_ANSWER_BYTES,
+        *,
+        about_graphs: str = "",
+    ) -> None:
         self._folder = folder
         self._max_bytes = max_bytes
+        self._about_graphs = about_graphs
         self._store: pyoxigraph.Store | None = None
         self._check = lru_cache(maxsize=64)(partial(check_query, namespaces=namespaces))
 
@@ -71,8 +80,9 @@ class SparqlWorker:
 
     def _answer(self, store: pyoxigraph.Store, query: CheckedQuery, max_rows: int) -> SparqlAnswer:
         found = _run(store, query)
+        note = self._about_graphs if query.uses_graph else ""
         if isinstance(found, pyoxigraph.QueryBoolean):
-            return SparqlAnswer(query.form, (), (), truncated=False, truth=bool(found), named=query.named)
+            return SparqlAnswer(query.form, (), (), truncated=False, truth=bool(found), named=query.named, note=note)
         if isinstance(found, pyoxigraph.QuerySolutions):
             variables = tuple(variable.value for variable in found.variables)
             rows: Iterator[Row] = (tuple(map(_term, solution)) for solution in found)
@@ -80,7 +90,7 @@ class SparqlWorker:
             variables = _TRIPLE
             rows = _distinct(tuple(map(_term, triple)) for triple in found)
         kept, truncated = self._bounded(rows, max_rows)
-        return SparqlAnswer(query.form, variables, kept, truncated=truncated, named=query.named)
+        return SparqlAnswer(query.form, variables, kept, truncated=truncated, named=query.named, note=note)
 
     def _bounded(self, rows: Iterable[Row], max_rows: int) -> tuple[tuple[Row, ...], bool]:
         """Return as many rows as may be, and whether there are more."""
@@ -105,11 +115,16 @@ class SparqlWorker:
 
 
 def answer_queries(
-    requests: Iterator[tuple[str, int]], send: Send, folder: Path, namespaces: Mapping[str, str], memory_bytes: int
+    requests: Iterator[tuple[str, int]],
+    send: Send,
+    folder: Path,
+    namespaces: Mapping[str, str],
+    memory_bytes: int,
+    about_graphs: str,
 ) -> None:
     """Answer queries, each with the most rows that are wanted, on the Oxigraph store in a folder."""
     sys.setrecursionlimit(RECURSION_LIMIT)
-    worker = SparqlWorker(folder, namespaces)
+    worker = SparqlWorker(folder, namespaces, about_graphs=about_graphs)
     with suppress(OSError, RuntimeError):
         # The address space that the store takes for its threads and caches is no query's fault.
         worker.open()
