@@ -166,9 +166,9 @@ def terms_of_profile(known: ClassProfile, vocabulary: Vocabulary) -> Iterator[No
         yield from _units(each.values)
 
 
-def class_lines(known: ClassProfile, vocabulary: Vocabulary, names: Names) -> list[str]:
+def class_lines(known: ClassProfile, profile: GraphProfile, vocabulary: Vocabulary, names: Names) -> list[str]:
     """Return all that is known of a class, a line for each relation and feature."""
-    return [_long(each, known, names) for each in facts_of(known, vocabulary)]
+    return [_long(each, known, profile, names) for each in facts_of(known, vocabulary)]
 
 
 def class_summary(known: ClassProfile, names: Names) -> str:
@@ -189,12 +189,14 @@ def wider_classes(known: ClassProfile, profile: GraphProfile) -> list[ClassProfi
     return [each for each in found if each is not None and each.direct]
 
 
-def _long(each: PropertyProfile, known: ClassProfile, names: Names) -> str:
+def _long(each: PropertyProfile, known: ClassProfile, profile: GraphProfile, names: Names) -> str:
+    inverse = profile.inverse_of(each.relation) if each.direction == "out" else None
+    pair = "" if inverse is None else " ⇄" if inverse == each.relation else f" ⇄ {names.relation(inverse)}"
     kind = "feature" if each.values is not None and not each.targets else "relation"
     way = "" if each.direction == "out" else ", from them to it"
     many = "" if each.facts == each.instances else f", {each.facts:,} facts"
     return (
-        f"{kind} | {names.relation(each.relation)}{way} | {each.instances:,} of {known.counted_over:,}{many}"
+        f"{kind} | {names.relation(each.relation)}{pair}{way} | {each.instances:,} of {known.counted_over:,}{many}"
         f"{end_of(each, names, SHOWN_TARGETS, short=False)}"
     )
 

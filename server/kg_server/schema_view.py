@@ -16,6 +16,7 @@ from kg_adapters.profile import ClassProfile, GraphProfile
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
 from kg_boundary.shown import in_quotes, shown
+from kg_server.answers.coverage import folded
 from kg_server.answers.intermediates import opened, without_label
 from kg_server.answers.results import Answer, Line, Over, Piece, SchemaResult, fitted, fitting, terms_of_lines
 from kg_server.concurrency import off_loop
@@ -25,6 +26,7 @@ from kg_server.naming.refusals import id_of, is_word
 from kg_server.schema import (
     LEGEND,
     MOST_IN_A_LINE,
+    WHOLE,
     Definition,
     ProfileFacts,
     class_lines,
@@ -43,6 +45,7 @@ LIKENESS = 90
 SHORTEST_PART = 3
 MOST_ALIKE = 20
 TOKENS_A_CLASS = 10
+TOKENS_A_CLASS_WITH_FACTS = 40
 TOKENS_A_LINE = 5
 PREFIX_SHARE = 0.25
 PREFIX_TOKENS = 300
@@ -127,7 +130,10 @@ class _View:
 
     async def whole(self) -> Answer:
         """Return the answer by class, with a line for every class and for every relation that several have."""
-        graph, profile = self.graph, self.profile
+        graph = self.graph
+        every, most = self.profile.classes, max(1, self.max_tokens // TOKENS_A_CLASS_WITH_FACTS)
+        counted = [await folded(graph, each, off=1 - WHOLE) for each in every[:most]]
+        profile = replace(self.profile, classes=(*counted, *every[most:]))
         facts = await off_loop(lambda: ProfileFacts.of(profile, graph.vocabulary))
         if not facts.classes:
             size = f"Graph {in_quotes(graph.name)}: {_extent(self.schema)}, "
@@ -221,9 +227,11 @@ class _View:
 
     async def _of_class(self, owner: ClassProfile) -> Answer:
         """Return an answer with all that is known of one class."""
-        vocabulary = self.graph.vocabulary
-        names = await names_of(self.graph, terms_of_profile(owner, vocabulary))
-        lines = await off_loop(lambda: class_lines(owner, vocabulary, names))
+        vocabulary, profile = self.graph.vocabulary, self.profile
+        owner = await folded(self.graph, owner)
+        inverses = [profile.inverse_of(each.relation) for each in owner.properties]
+        names = await names_of(self.graph, (*terms_of_profile(owner, vocabulary), *filter(None, inverses)))
+        lines = await off_loop(lambda: class_lines(owner, profile, vocabulary, names))
         summary = f"{class_summary(owner, names)}{limits_of(self.profile)}"
 
         def build(shown: int) -> Answer:

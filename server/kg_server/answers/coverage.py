@@ -1,5 +1,6 @@
 """What a missing fact means: how completely a graph records a relation, and the inverses that record it instead."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -11,11 +12,11 @@ from kg_adapters.requests import FeatureRequest, NeighborRequest, past_the_end, 
 from kg_adapters.terms import Fact, Iri, Node, Triple, node_key
 from kg_boundary.shown import shown_within
 from kg_server.answers.results import Knowledge, Note, Over
+from kg_server.concurrency import load
 from kg_server.names import MAX_LABEL, Names
 
 if TYPE_CHECKING:
     from kg_adapters.algebra import Step
-
 
 MAX_COMPARED: Final = 5_000
 """How many facts are looked at to tell which are stored both ways; of more, only those as asked for are shown."""
@@ -211,7 +212,8 @@ async def absence(graph: KGAdapter, entity: Node, relation: Iri, direction: Dire
     if otherwise := await _otherwise(graph, entity, relation):
         return Absence("stated", otherwise)
     profile = await graph.profile()
-    return absence_among(profile, await classes_of(graph, profile, [entity]), relation, direction)
+    known = [await folded(graph, each, relation) for each in await classes_of(graph, profile, [entity])]
+    return absence_among(profile, known, relation, direction)
 
 
 def absence_among(
@@ -236,14 +238,67 @@ def absence_among(
 async def thinness(graph: KGAdapter, entities: Sequence[Node], relation: Iri) -> str:
     """Return half a sentence on a count of what a relation leads to, which few of a class have; nothing otherwise.
 
-    A share of those that a relation leads to says nothing of what is missing, nor does that of its inverse.
+    A share of those that a relation leads to says nothing of what is missing.
     """
-    profile = await graph.profile()
-    shares = [known.coverage(relation, "out") for known in await classes_of(graph, profile, entities)]
+    known = await classes_of(graph, await graph.profile(), entities)
+    shares = [(await folded(graph, each, relation)).coverage(relation) for each in known]
     found = max(filter(None, shares), key=lambda each: (each.share, each.instances), default=None)
     if found is None or found.owner is None or not 0 < found.share < THIN:
         return ""
     return f"{counted_clause(found)} at all, so there may be more than the graph knows"
+
+
+async def folded(
+    graph: KGAdapter, known: ClassProfile, relation: Iri | None = None, *, off: float = 0.0
+) -> ClassProfile:
+    """Return what a class is known by, with a relation and its inverse counted as one, as results count them.
+
+    A remote graph is not asked how many have either: there the more frequent one counts.
+
+    Args:
+        graph: The graph.
+        known: The class.
+        relation: The only relation that is counted so; None for all, and then the outgoing ones stand for both.
+        off: By how much the share of those that have either may be too small.
+    """
+    inverse_of = (await graph.profile()).inverse_of
+    kept = {(each.relation, each.direction): each for each in known.properties}
+    for ahead in known.properties:
+        inverse = inverse_of(ahead.relation) if ahead.direction == "out" else None
+        behind = None if inverse is None else kept.get((inverse, "in"))
+        if behind is None or relation not in {None, ahead.relation, behind.relation}:
+            continue
+        one = await _as_one(graph, known, ahead, behind, off)
+        kept[ahead.relation, "out"] = one
+        kept[behind.relation, "in"] = replace(one, relation=behind.relation, direction="in")
+        if relation is None:
+            del kept[behind.relation, "in"]
+    every = sorted(kept.values(), key=lambda each: (each.direction == "in", -each.instances, each.relation))
+    return replace(known, properties=tuple(every))
+
+
+async def _as_one(
+    graph: KGAdapter, known: ClassProfile, ahead: PropertyProfile, behind: PropertyProfile, off: float
+) -> PropertyProfile:
+    targets = Counter(dict(ahead.targets)) | Counter(dict(behind.targets))
+    one = replace(
+        ahead,
+        instances=max(ahead.instances, behind.instances),
+        facts=max(ahead.facts, behind.facts),
+        targets=tuple(targets.most_common()),
+    )
+    missed = min(ahead.instances, behind.instances)
+    if known.iri is None or graph.remote or missed < off * known.counted_over:
+        return one
+    await load("kg_adapters.set_walking")
+    from kg_adapters.algebra import Hop, HopPath, Instances, NumberOf, Step
+    from kg_adapters.set_requests import Aggregated, SetRequest
+    from kg_adapters.set_walking import compute_sets
+
+    both = HopPath((Hop((Step(ahead.relation), Step(behind.relation, "in"))),))
+    found = await compute_sets(graph, SetRequest(Aggregated(Instances(known.iri), NumberOf(both), "sum"), witnesses=0))
+    facts = int(found.value) if isinstance(found.value, float) else one.facts
+    return replace(one, instances=found.measured.value, facts=facts)
 
 
 def counted_clause(coverage: Coverage) -> str:

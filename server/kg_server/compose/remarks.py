@@ -33,7 +33,7 @@ from kg_adapters.set_requests import Aggregated, Cell, Column, Computed, Ends, L
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import Node
 from kg_adapters.values import compared_kind_of, unit_of
-from kg_server.answers.coverage import NEARLY_ALL, absence, counted_clause, thinness
+from kg_server.answers.coverage import NEARLY_ALL, absence, counted_clause, folded, thinness
 from kg_server.answers.remarks import first_without, led_elsewhere, left_out
 from kg_server.answers.results import Knowledge, Note, Over
 from kg_server.compose.lines import RemarkRequest, noun
@@ -183,7 +183,9 @@ def _last_over(graph: KGAdapter, path: HopPath) -> Over:
 async def _by_profile(graph: KGAdapter, among: SetExpression, path: HopPath, over: Over) -> Note:
     if not isinstance(among, Instances) or len(path.hops) != 1:
         return ()
-    known = (await graph.profile()).coverage(among.owner, over.relation, "in" if over.backwards else "out")
+    owner = (await graph.profile()).profile_of(among.owner)
+    counted = None if owner is None else await folded(graph, owner, over.relation)
+    known = None if counted is None else counted.coverage(over.relation, "in" if over.backwards else "out")
     if known is None or known.having == known.instances:
         return ()
     clause = counted_clause(known)
