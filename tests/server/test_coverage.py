@@ -111,7 +111,8 @@ async def test_only_a_count_of_what_a_relation_leads_to_says_when_few_have_any(
 async def test_a_count_takes_what_is_stored_either_way_and_says_so(graph_of: Callable[[str], LocalAdapter]) -> None:
     reply = await call(graph_of(FAMILY), "Degree", entity="e:p0", relation="child", direction="out")
     assert reply.plain.summary.startswith(
-        "e:p0 has 5 distinct outgoing neighbours over child, 2 of them stored only the other way, as parent."
+        "e:p0 has 5 distinct outgoing neighbours over child, 2 of them stored only the other way, as parent. "
+        "Lines that overlap, as inverses: child out and parent in."
     )
     assert (reply.data["neighbors"], reply.data["outgoing"], reply.data["incoming"]) == (
         5,

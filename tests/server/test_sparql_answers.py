@@ -1,5 +1,6 @@
 """What Sparql answers: plain values, its own columns, labels in Wikidata's manner, and why there is nothing."""
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
@@ -226,9 +227,12 @@ async def test_rows_that_do_not_fit_are_counted_and_said_to_be_missing(sample: L
     few = await call(sample, "Sparql", query="SELECT * { ?s wdt:P36 ?o }", max_rows=3)
     many = await call(sample, "Sparql", query="SELECT * { ?s wdt:P36 ?o }", max_rows=1_000)
     assert few.data["status"] == many.data["status"] == "truncated"
-    assert few.summary.startswith("at least 3 rows; 3 here.")
-    assert many.summary.startswith("419 rows; ")
+    paged = "Narrow the query, or page with ORDER BY, LIMIT and OFFSET."
+    assert few.summary == f"at least 3 rows; 3 here, since no more were fetched (max_rows=3). {paged}"
+    assert re.match(rf"419 rows; \d+ here, since no more fit into max_tokens=2000\. {re.escape(paged)}", many.summary)
     assert token_count(many.text) <= 2_000
+    alike = await call(sample, "Sparql", query="SELECT * { VALUES ?x { 1 } ?s wdt:P36 ?o }", max_rows=5)
+    assert alike.summary.endswith("In every row that was fetched ?x is 1.")
 
 
 class Endless(LocalAdapter):

@@ -190,7 +190,7 @@ async def entity_card(graph: KGAdapter, node: Node) -> Card | None:
     groups, sizes = await _once_each(graph, node, *await _counted(graph, node, kept, cut=page.cursor is not None))
     shown = [fact for facts in groups.values() for fact in facts[:SHOWN]]
     named = await names_of(graph, (node, *terms_of(shown), *(relation for _, relation in sizes)))
-    return _card(groups, sizes, await with_intermediates(graph, shown, named, (node,)))
+    return _card(node, groups, sizes, await with_intermediates(graph, shown, named, (node,)))
 
 
 def _grouped(node: Node, facts: Sequence[Fact]) -> _Groups:
@@ -221,7 +221,7 @@ async def _counted(graph: KGAdapter, node: Node, facts: Sequence[Fact], *, cut: 
 
 
 async def _once_each(graph: KGAdapter, node: Node, groups: _Groups, sizes: _Sizes) -> tuple[_Groups, _Sizes]:
-    """Leave out what leads to an entity and says what leads from it over the inverse relation says already."""
+    """Count what leads to an entity with what leads from it over the inverse relation, each neighbour once."""
     profile = await graph.profile()
     kept, counts = dict(groups), dict(sizes)
     for group, facts in groups.items():
@@ -238,18 +238,18 @@ async def _once_each(graph: KGAdapter, node: Node, groups: _Groups, sizes: _Size
             straight, turned = found.straight, found.turned
         else:
             continue
-        kept |= {ahead: straight, group: turned}
-        counts |= {ahead: Count(len(straight)), group: Count(len(turned))}
-    left = {group: size for group, size in counts.items() if size.value}
-    return {group: facts for group, facts in kept.items() if group in left}, left
+        kept[ahead] = (*straight, *turned)
+        counts[ahead] = Count(len(kept[ahead]))
+        del kept[group], counts[group]
+    return kept, counts
 
 
-def _card(groups: _Groups, sizes: _Sizes, names: Names) -> Card:
+def _card(node: Node, groups: _Groups, sizes: _Sizes, names: Names) -> Card:
     room = CARD_TOKENS - OTHERS_TOKENS
     lines: dict[_Group, Line] = {}
     for group, facts in groups.items():
         for most in (SHOWN, 1):
-            line = _line(group, facts[:most], _shown(sizes[group]), names)
+            line = _line(node, group, facts[:most], _shown(sizes[group]), names)
             tokens = token_count(line.shown(names))
             # A relation with long lines leaves room for the others.
             if tokens <= (room if most == 1 else min(room, CARD_TOKENS // 4)):
@@ -260,14 +260,15 @@ def _card(groups: _Groups, sizes: _Sizes, names: Names) -> Card:
     return Card(AnswerRows(list(lines.values()), names), (_others(left, names),) if left else ())
 
 
-def _line(group: _Group, facts: Sequence[Fact], size: str, names: Names) -> Line:
+def _line(node: Node, group: _Group, facts: Sequence[Fact], size: str, names: Names) -> Line:
     """Return `occupation (P106) | 15: writer (Q36180), actor (Q33999), …`; with `-` before it what leads to it."""
     direction, relation = group
     marks = "" if size == "1" else ","
-    far = [fact.tail if direction == "out" else fact.head for fact in facts]
+    ahead = [fact.head == node for fact in facts]
+    far = [fact.tail if is_head else fact.head for fact, is_head in zip(facts, ahead, strict=True)]
     shown = ", ".join(names.term(term, _LONGEST_VALUE_IN_FULL, relation=relation, marks=marks) for term in far)
     listed = shown if size == "1" else f"{size}: {shown}{'' if size == str(len(facts)) else ', …'}"
-    cells = (names.row(fact)[2 if direction == "out" else 0] for fact in facts)
+    cells = (names.row(fact)[2 if is_head else 0] for fact, is_head in zip(facts, ahead, strict=True))
     text = Over(relation, direction == "in"), " | ", listed
     return Line(text, (direction, Over(relation), size, *cells), tuple(facts))
 

@@ -9,7 +9,7 @@ from kg_adapters.models import NO_FEATURES, Count, Degree, Direction, NeighborPa
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.terms import Attribute, Iri, Node, Triple
-from kg_server.answers.coverage import OPPOSITE, BothWays, absence, both_ways, thinness, without_twins
+from kg_server.answers.coverage import OPPOSITE, BothWays, InverseOf, absence, both_ways, thinness, without_twins
 from kg_server.answers.intermediates import CLOSED, with_intermediates
 from kg_server.answers.results import (
     Answer,
@@ -354,7 +354,7 @@ async def degree_of(
     counts = sorted(degree.relations, key=lambda each: (each.direction == "in", -each.count.value, each.relation))
     read = () if chosen is None else chosen.terms
     names = await names_of(graph, (node, *(each.relation for each in counts), *read))
-    note = f"{'' if both is None else both.said(names)}."
+    note = f"{'' if both is None else both.said(names)}.{_overlaps(counts, (await graph.profile()).inverse_of, names)}"
     knowledge: Knowledge = "stated" if counts else "unknown"
     if chosen is not None and not counts:
         missing = await absence(graph, node, chosen.relation, direction)
@@ -379,6 +379,14 @@ async def degree_of(
         return Answer(result, rows.texts())
 
     return fitted_rows(AnswerRows(lines, names), build, max_tokens)
+
+
+def _overlaps(counts: Sequence[RelationCount], inverse_of: InverseOf, names: Names) -> str:
+    """Return a sentence on the pairs of lines that count some neighbours twice, over a relation and its inverse."""
+    behind = {each.relation for each in counts if each.direction == "in"}
+    pairs = [(each.relation, inverse_of(each.relation)) for each in counts if each.direction == "out"]
+    both = [f"{names.relation(ahead)} out and {names.relation(back)} in" for ahead, back in pairs if back in behind]
+    return f" Lines that overlap, as inverses: {', '.join(both)}." if both else ""
 
 
 def _sentence(clause: str) -> str:

@@ -309,13 +309,13 @@ def alike_columns(rows: Sequence[Row]) -> list[int]:
     return alike if len(alike) < len(first) else alike[:-1]
 
 
-def told_once(row: Row, variables: Sequence[str], columns: Sequence[int], names: Names, max_value: int) -> str:
-    """Return a sentence on the columns that are alike; nothing where none is."""
-    if not columns:
-        return ""
+def told_once(
+    row: Row, variables: Sequence[str], columns: Sequence[int], names: Names, max_value: int, every: str
+) -> str:
+    """Return a sentence on the columns that are alike in some rows, which `every` names."""
     cells = [RowLine.of((row[place],), names.prefixes).shown(names, max_value) for place in columns]
     parts = [f"?{variables[place]} is {cell}" for place, cell in zip(columns, cells, strict=True)]
-    return f"In every row {', '.join(parts)}."
+    return f"In {every} {', '.join(parts)}."
 
 
 def _piece(term: Term | None, prefixes: Prefixes) -> Piece:
@@ -372,7 +372,8 @@ async def sparql_query(
     alike = alike_columns(rows)
     lines = await off_loop(lambda: [RowLine.of(row, graph.prefixes, alike) for row in rows], len(rows))
     variables = [shown(variable) for variable in answer.variables]
-    once = told_once(rows[0], variables, alike, names, cell) if alike else ""
+    every = "every row" if not answer.truncated and len(rows) == len(answer.rows) else "every row that was fetched"
+    once = told_once(rows[0], variables, alike, names, cell, every) if alike else ""
     header = " | ".join(f"?{variable}" for place, variable in enumerate(variables) if place not in alike)
     reason = await _reason(graph, sparql, query, run.edits, answer, time_left_s(_left_s(deadline)))
 
@@ -381,7 +382,9 @@ async def sparql_query(
         result = SparqlResult(
             status=_status(answer, len(here)),
             knowledge=reason.knowledge,
-            summary=" ".join(filter(None, (run.note, _summary(answer, len(here)), once, reason.text))),
+            summary=" ".join(
+                filter(None, (run.note, _summary(answer, len(here), max_rows, max_tokens), once, reason.text))
+            ),
             read=dict(run.read) or None,
             variables=variables,
             rows=here.cells(),
@@ -463,7 +466,7 @@ def _status(answer: SparqlAnswer, shown: int) -> Status:
     return "truncated" if answer.truncated or shown < len(answer.rows) else "ok"
 
 
-def _summary(answer: SparqlAnswer, shown: int) -> str:
+def _summary(answer: SparqlAnswer, shown: int, max_rows: int, max_tokens: int) -> str:
     if answer.form == "ASK":
         return "Yes." if answer.truth else "No."
     if not answer.rows:
@@ -472,7 +475,9 @@ def _summary(answer: SparqlAnswer, shown: int) -> str:
     found = f"{'at least ' if answer.truncated else ''}{len(answer.rows)} {noun}"
     if not answer.truncated and shown == len(answer.rows):
         return f"{found}, all here."
-    return f"{found}; {shown} here. Narrow the query, use COUNT, or page with ORDER BY, LIMIT and OFFSET."
+    fetched = f"no more were fetched (max_rows={max_rows})"
+    why = fetched if shown == len(answer.rows) else f"no more fit into max_tokens={max_tokens}"
+    return f"{found}; {shown} here, since {why}. Narrow the query, or page with ORDER BY, LIMIT and OFFSET."
 
 
 async def _unknown_terms(graph: KGAdapter, named: Sequence[Iri]) -> str:
