@@ -216,11 +216,12 @@ _KINDS: Final = (
     ("a valid list", "a list"),
 )
 _REASON: Final = ", unable to parse string"
+_STEP: Final = " after validation"
 
 
 def in_plain_words(message: str) -> str:
     """Return a message of pydantic in plain words, to stand behind a colon: `it must be a whole number`."""
-    said = message.partition(_REASON)[0]
+    said = message.partition(_REASON)[0].replace(_STEP, "")
     for theirs, ours in _BEGINNINGS:
         if said.startswith(theirs):
             said = ours + said.removeprefix(theirs)

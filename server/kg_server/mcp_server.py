@@ -315,12 +315,13 @@ def _bad_arguments(name: str, error: ValidationError, known: Mapping[str, Schema
         if each["type"] in _OTHER_KINDS and each["loc"][:1] in telling:
             continue
         where = str(each["loc"][0]) if each["loc"] else "the arguments"
+        item = next((f"item {place + 1} of " for place in each["loc"] if isinstance(place, int)), "")
         if each["type"] == "missing":
             problems.append(f"{where} is missing")
         elif each["type"] == "list_type" and str(each["input"]).lstrip().startswith("["):
             problems.append(f"{where}={_given(each['input'])}: it begins like a JSON list, but is not valid JSON")
         else:
-            problems.append(f"{where}={_given(each['input'])}: {in_plain_words(each['msg'])}")
+            problems.append(f"{item}{where}={_given(each['input'])}: {in_plain_words(each['msg'])}")
         if each["type"] == "list_type" and len(each["loc"]) == 1 and (examples := known[where].get("examples")):
             problems[-1] += f". Expected a list such as {' or '.join(map(json.dumps, examples))}"
     return f"{name} was called with wrong arguments: {'; '.join(dict.fromkeys(problems))}."

@@ -205,10 +205,11 @@ def end_of(each: PropertyProfile, names: Names, most: int, *, short: bool) -> st
     """Return where a relation leads: to which classes, or to which values."""
     if each.targets:
         classes = [target for target, _ in each.targets[:most]]
+        others = len(each.targets) > most and sum(edges for _, edges in each.targets[:most]) < each.facts
         if not short:
-            return f" → {', '.join(names.entity(end, ',') for end in classes)}"
+            return f" → {', '.join(names.entity(end, ',') for end in classes)}{' and others' if others else ''}"
         labels = [shown_within(names.labels.get(end, end.local_part), MAX_LABEL) for end in classes]
-        return f"→{', '.join(set_apart(label, MARKS) for label in labels)}"
+        return f"→{', '.join(set_apart(label, MARKS) for label in labels)}{', …' if others else ''}"
     values = each.values
     if values is None:
         return ""
@@ -387,7 +388,8 @@ def _merged(facts: Iterable[PropertyProfile]) -> PropertyProfile:
     for each in rest:
         targets.update(dict(each.targets))
         values = each.values if values is None or each.values is None else _wider_range(values, each.values)
-    return replace(first, targets=tuple(targets.most_common()), values=values)
+    edges = first.facts + sum(each.facts for each in rest)
+    return replace(first, facts=edges, targets=tuple(targets.most_common()), values=values)
 
 
 def _wider_range(one: ValueRange, other: ValueRange) -> ValueRange:

@@ -217,10 +217,11 @@ class _View:
         def build(shown: int) -> Answer:
             here = facts.classes[:shown]
             told = Definition.of(profile, facts, here, names, most)
-            extent = "" if shown >= every else f" The largest classes are here, {shown} of {total}."
+            is_cut = shown < every or not profile.complete
+            extent = "" if not is_cut else f" The largest classes are here, {shown} of {total}."
             entries = self._entries_of([replace(each, properties=tuple(told.facts_of(each))) for each in here])
             summary = f"{size}{extent} {LEGEND}"
-            result = self._result("truncated" if shown < every else "ok", summary, entries, names, prefixes)
+            result = self._result("truncated" if is_cut else "ok", summary, entries, names, prefixes)
             return Answer(result, (*self._prefix_lines(own), *told.lines(here)))
 
         return build

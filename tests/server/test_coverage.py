@@ -80,7 +80,7 @@ async def test_an_edge_asked_for_as_a_value_and_a_value_asked_for_as_an_edge_are
 ) -> None:
     edge = await call(graph_of(FILMS), "Feature", entity="e:f1", feature="director")
     value = await call(graph_of(FILMS), "Degree", entity="e:f1", relation="premiere")
-    assert "it leads to 1 by it, which GetNeighbor shows" in edge.summary
+    assert "it leads to 1 node, which GetNeighbor shows" in edge.summary
     assert "It has 1 value of it, which Feature shows" in value.summary
     assert (edge.data["knowledge"], value.data["knowledge"]) == ("stated", "stated")
 

@@ -58,12 +58,16 @@ class Partial(LocalAdapter):
 async def test_the_headline_and_what_is_left_out_count_the_same_classes(
     graph_of: Callable[[str], LocalAdapter], opened: type[Partial | LocalAdapter]
 ) -> None:
-    typed = "".join(f"<http://e/{n}> a <http://e/C{n}> . <http://e/C{n}> a owl:Class . " for n in range(150))
+    typed = "".join(f"<http://e/{n}> a <http://e/C{n}> . <http://e/C{n}> a owl:Class . " for n in range(350))
     whole = graph_of(f"@prefix owl: <http://www.w3.org/2002/07/owl#> . {typed}")
     reply = await call(whole if opened is LocalAdapter else Partial(whole), "Schema", max_tokens=500)
-    total = "151" if opened is LocalAdapter else "at least 151"
+    total = "351" if opened is LocalAdapter else "at least 351"
     assert f", {total} classes, " in reply.summary
     assert re.search(rf"The largest classes are here, \d+ of {total}\.", reply.summary)
+    # A profile holds up to 300 classes.
+    most = await call(whole, "Schema", max_tokens=50_000)
+    assert re.search(r"The largest classes are here, \d+ of 351\.", most.summary)
+    assert most.data["status"] == "truncated"
 
 
 async def test_a_file_cannot_give_a_usual_prefix_another_meaning(graph_of: Callable[[str], LocalAdapter]) -> None:
@@ -134,7 +138,7 @@ async def test_the_fictional_world_is_told_by_class_in_less_than_four_thousand_c
     assert "region 32; " in reply.text
     assert "year of foundation 1000…1984 | town 61%, sports club, university, award, scientific journal" in reply.lines
     # A relation and its inverse count as one, as in the results of Compose.
-    assert "; author of 16%→scientific paper, book; board seat 13%→company; " in reply.text
+    assert "; author of 16%→scientific paper, …; board seat 13%→company, …; award received 12%→award; " in reply.text
     assert "; parent 10%→person; child ⇄parent 9%→person; married to ⇄ 7%→person" in reply.text
     person = await call(world, "Schema", about="person")
     having = "| 334 of 2,150, 1,445 facts → scientific paper (w:K48), book (w:K15)"
@@ -182,7 +186,7 @@ async def test_a_class_of_which_some_were_looked_at_says_so(world: LocalAdapter)
 async def test_a_graph_without_dates_and_numbers_says_so(sample: LocalAdapter) -> None:
     reply = await call(sample, "Schema")
     assert "Literals are names and descriptions only: no dates, no numbers." in reply.summary
-    assert any(line.startswith("human | 4,175: occupation 95%→profession; ") for line in reply.lines)
+    assert any(line.startswith("human | 4,175: occupation 95%→profession, …; ") for line in reply.lines)
 
 
 async def test_a_class_is_told_with_the_share_of_its_instances_that_have_a_fact(world: LocalAdapter) -> None:
@@ -223,9 +227,10 @@ async def test_an_rdflib_graph_is_told_by_class_too() -> None:
     assert "e:Town | 2: e:mayor 50%→Person" in reply.lines
 
 
-async def test_where_a_relation_leads_to_several_classes_the_second_is_told_too(world: LocalAdapter) -> None:
+async def test_where_a_relation_leads_to_several_classes_two_are_named_and_more_are_marked(world: LocalAdapter) -> None:
     told = (await call(world, "Schema")).text
-    assert "at organisation→sports club, company;" in told
+    assert "at organisation→sports club, company, …;" in told
+    assert "named after 53%→person, town\n" in told
     assert "board member ⇄board seat 54%→person;" in told
 
 

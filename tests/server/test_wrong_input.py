@@ -18,8 +18,10 @@ async def test_a_wrong_value_is_repeated_as_the_caller_wrote_it(tokyo: LocalAdap
 async def test_too_many_texts_are_refused_for_their_number_alone(tokyo: LocalAdapter) -> None:
     said = await refusal(tokyo, "Retrieve", text=["Tokyo"] * 51)
     assert said.count("text=") == 1
-    assert said.endswith("the list must have at most 50 items after validation, not 51.")
+    assert said.endswith("the list must have at most 50 items, not 51.")
     assert await refusal(tokyo, "Retrieve", text=7) != said
+    assert "item 2 of text='': the text must" in await refusal(tokyo, "Retrieve", text=["Tokyo", ""])
+    assert (await refusal(tokyo, "Retrieve", text=["Tokyo", " "])).startswith("Item 2 of the texts is blank.")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from kg_adapters.models import Count, Degree, Direction, EdgeDirection, NeighborPage, RelationCount
@@ -280,25 +281,24 @@ async def folded(
 async def _as_one(
     graph: KGAdapter, known: ClassProfile, ahead: PropertyProfile, behind: PropertyProfile, off: float
 ) -> PropertyProfile:
-    targets = Counter(dict(ahead.targets)) | Counter(dict(behind.targets))
-    one = replace(
-        ahead,
-        instances=max(ahead.instances, behind.instances),
-        facts=max(ahead.facts, behind.facts),
-        targets=tuple(targets.most_common()),
-    )
+    one = replace(ahead, instances=max(ahead.instances, behind.instances), facts=max(ahead.facts, behind.facts))
     missed = min(ahead.instances, behind.instances)
-    if known.iri is None or graph.remote or missed < off * known.counted_over:
-        return one
-    await load("kg_adapters.set_walking")
-    from kg_adapters.algebra import Hop, HopPath, Instances, NumberOf, Step
-    from kg_adapters.set_requests import Aggregated, SetRequest
-    from kg_adapters.set_walking import compute_sets
+    if known.iri is not None and not graph.remote and missed >= off * known.counted_over:
+        await load("kg_adapters.set_walking")
+        from kg_adapters.algebra import Hop, HopPath, Instances, NumberOf, Step
+        from kg_adapters.set_requests import Aggregated, SetRequest
+        from kg_adapters.set_walking import compute_sets
 
-    both = HopPath((Hop((Step(ahead.relation), Step(behind.relation, "in"))),))
-    found = await compute_sets(graph, SetRequest(Aggregated(Instances(known.iri), NumberOf(both), "sum"), witnesses=0))
-    facts = int(found.value) if isinstance(found.value, float) else one.facts
-    return replace(one, instances=found.measured.value, facts=facts)
+        both = HopPath((Hop((Step(ahead.relation), Step(behind.relation, "in"))),))
+        summed = Aggregated(Instances(known.iri), NumberOf(both), "sum")
+        found = await compute_sets(graph, SetRequest(summed, witnesses=0))
+        facts = int(found.value) if isinstance(found.value, float) else one.facts
+        one = replace(one, instances=found.measured.value, facts=facts)
+    targets = Counter(dict(ahead.targets))
+    targets.update(dict(behind.targets))
+    # What is stored both ways was counted twice.
+    once = one.facts / (ahead.facts + behind.facts)
+    return replace(one, targets=tuple((end, ceil(number * once)) for end, number in targets.most_common()))
 
 
 def counted_clause(coverage: Coverage) -> str:
@@ -344,7 +344,7 @@ async def _otherwise(graph: KGAdapter, entity: Node, relation: Iri) -> str:
         return f"it has {values} value{'' if values.value == 1 else 's'} of it, which Feature shows"
     degree = (await graph.degrees([entity], direction="out", relations=[relation])).get(entity)
     if degree is not None and degree.relations:
-        return f"it leads to {degree.relations[0].count} by it, which GetNeighbor shows"
+        return f"it leads to {degree.relations[0].count.of('node')}, which GetNeighbor shows"
     return ""
 
 

@@ -95,7 +95,11 @@ class Argument(BaseModel):
         except ValueError as error:
             # A name may begin with a bracket, but hardly with a bracket and a quotation mark.
             if "array" in self.types and _LIST.match(text):
-                raise InvalidRequest(f"The value of {in_quotes(name)} is not valid JSON: {error}.") from error
+                at = f" from character {error.pos + 1} on" if isinstance(error, json.JSONDecodeError) else ""
+                raise InvalidRequest(
+                    f"The value of {in_quotes(name)} begins like a JSON list, but is not valid JSON{at}. "
+                    'Write it as ["one", "two"].'
+                ) from error
             # A list of one is what people write without brackets.
             return [text] if "array" in self.types and not lists else text
         return value

@@ -61,8 +61,9 @@ async def retrieval(
         UnknownEntity: The graph does not mention the type.
     """
     texts = [each.strip() for each in ([text] if isinstance(text, str) else text)]
-    if not all(texts):
-        raise InvalidRequest("The text is blank. Give a name, or words that describe what you look for.")
+    if "" in texts:
+        which = f"Item {texts.index('') + 1} of the texts" if len(texts) > 1 else "The text"
+        raise InvalidRequest(f"{which} is blank. Give a name, or words that describe what you look for.")
     kind = None if type is None else await class_of(graph, type)
     found = await identify(graph, list(dict.fromkeys(texts)), type=kind)
     identities, missing = await _with_meaning(meaning, found, kind)
