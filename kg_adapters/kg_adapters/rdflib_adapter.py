@@ -18,7 +18,7 @@ import numpy as np
 import rdflib
 
 from kg_adapters.errors import BackendError
-from kg_adapters.files.rows import Row, line_in_graph
+from kg_adapters.files.rows import Row, line_in_graph, line_of
 from kg_adapters.index.builder import index_of
 from kg_adapters.index.graph_index import bare_relations, local_name, name_rows, uses_of_relations
 from kg_adapters.index.profiling import profile_of_index, schema_of_index
@@ -74,7 +74,7 @@ class _Copy:
                 yield Triple(head, relation, tail)
                 row = node_key(head), relation.value, node_key(tail), None, None
             if graph is not None:
-                lines.append(line_in_graph(row, node_key(graph)))
+                lines.append(line_in_graph(line_of(row), node_key(graph)))
             if len(lines) == _PACKED:
                 self._quads.append(zlib.compress("".join(lines).encode(), 1))
                 lines.clear()

@@ -107,6 +107,39 @@ async def test_a_query_with_graph_says_that_graphs_were_merged_or_that_there_are
         assert "This graph has no named graphs" in counted.summary
 
 
+RDF12 = """
+@prefix ex: <http://example.org/> .
+ex:ada ex:knows ex:bob {| ex:since 1833 ; ex:source ex:letter |} .
+<< ex:ada ex:likes "tea"@en ~ ex:claim >> ex:certainty 0.5 .
+_:doubt ex:about <<( _:who ex:says <<( ex:ada ex:near _:who )>> )>> .
+GRAPH ex:one { ex:ada ex:knows ex:cy ~ ex:seen }
+"""
+
+
+async def test_statements_about_triples_are_kept_for_sparql_and_what_reifiers_say_for_all_tools(tmp_path: Path) -> None:
+    note = "2 statements are in named graphs: GRAPH in Sparql tells which. 4 statements are about triples"
+    assert imported(tmp_path, "g.trig", RDF12).notes[0].startswith(note)
+    terms = "SELECT ?t { ?r ?p ?t FILTER(!isIRI(?t) && !isLiteral(?t) && !isBlank(?t)) }"
+    rows: list[list[str]] = []
+    for _ in range(2):
+        async with opened(tmp_path) as graph:
+            answer = await graph.select(terms, timeout_s=60, max_rows=50)
+            rows.append(sorted(str(getattr(term, "value", term)) for (term,) in answer.rows))
+            assert await found(graph, "SELECT ?r { ?r <http://example.org/since> 1833 ; ?p ?t FILTER(!isIRI(?t)) }")
+            claim = await call(graph, "GetNeighbor", entity="ex:claim")
+            assert "ex:certainty | 0.5" in claim.text
+        shutil.rmtree(tmp_path / "store" / "oxigraph")
+    assert rows[0] == rows[1]
+    assert len(rows[0]) == 4
+    nested = next(each for each in rows[0] if "says" in each)
+    who = nested.split()[0]
+    assert who.startswith("_:")
+    assert nested.split()[-2] == who
+    imported(tmp_path, "more.ttl", RDF12.partition("GRAPH")[0], update=True)
+    async with opened(tmp_path) as graph:
+        assert await found(graph, f"SELECT (COUNT(*) AS ?n) {{ {terms} }}") == ["7"]
+
+
 async def test_queries_with_graph_are_refused_what_all_are_refused(tmp_path: Path) -> None:
     imported(tmp_path, "g.trig", TRIG)
     async with opened(tmp_path) as graph:

@@ -246,7 +246,6 @@ class Parsed:
         self.rows = list(self._rows())
 
     def _rows(self) -> Iterator[Row]:
-        statements = 0
         for number, line in enumerate(self._path.read_bytes().split(b"\n"), start=1):
             try:
                 quads = list(ox.parse(line, format=self._form))
@@ -254,10 +253,9 @@ class Parsed:
                 self.places.append(f"{self._path}, line {number}, column {error.offset}")
                 continue
             for quad in quads:
-                statements += 1
                 head, tail = quad.subject, quad.object
                 if isinstance(head, ox.Triple) or isinstance(tail, ox.Triple):
-                    self.places.append(f"{self._path}, statement {statements:,}")
+                    # A statement about a triple has no row.
                     continue
                 key = self._key(head)
                 yield row_of(key, quad.predicate.value, tail if isinstance(tail, ox.Literal) else self._key(tail))

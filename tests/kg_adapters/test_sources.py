@@ -329,9 +329,10 @@ def test_a_file_that_may_not_be_read_is_an_error(tmp_path: Path) -> None:
         list(SourceReader().read(sources[0]))
 
 
-def test_a_triple_term_is_refused_or_skipped(tmp_path: Path) -> None:
-    path = write(tmp_path, "g.nt", f"<http://e/a> <http://e/p> <<( {A_P_B} )>> .\n{A_P_B} .\n")
-    with pytest.raises(InvalidSource, match=r"g\.nt, statement 1: There is a triple where a node is expected"):
+def test_a_triple_in_a_triple_may_be_nested_so_deep(tmp_path: Path) -> None:
+    deep = "_:r <http://e/p> " + f"<<( {A_P_B.removesuffix('<http://e/b>')}" * 17 + "1" + " )>>" * 17 + " .\n"
+    path = write(tmp_path, "g.ttl", f"{A_P_B} .\n{deep}")
+    with pytest.raises(InvalidSource, match=r"g\.ttl, statement 2: triples are nested over 16 deep"):
         read(SourceReader(), path)
     reader = SourceReader(skip_errors=True)
     assert read(reader, path) == [A_P_B]

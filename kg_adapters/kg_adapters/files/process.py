@@ -35,9 +35,8 @@ _TICK: Final = 10_000
 
 _LABEL: Final = re.compile("[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?")
 
-_NODE: Final = ox.NamedNode("urn:x")
-
-_REFUSED: Final = ox.Quad(_NODE, _NODE, ox.Triple(_NODE, _NODE, _NODE))
+_DEEPEST: Final = 16
+"""How deep triples may be nested in triples."""
 
 
 class Stopped(Exception):
@@ -73,9 +72,9 @@ class FrameWriter:
     def statements(self, quads: Iterable[ox.Quad]) -> None:
         """Send statements, in batches."""
         for quad in quads:
-            if isinstance(quad.object, ox.Triple):
-                # The receiver refuses it, however deep it is.
-                self._batch.append(_REFUSED)
+            if isinstance(quad.object, ox.Triple) and _is_too_deep(quad.object):
+                place = f"statement {self._sent + len(self._batch) + 1:,}"
+                self.problem(f"{self._path}, {place}: triples are nested over {_DEEPEST} deep.", RecursionError())
             elif not (_is_writable(quad.subject) and _is_writable(quad.object) and _is_writable(quad.graph_name)):
                 self._flush()
                 self._sent += 1
@@ -147,11 +146,24 @@ class FrameWriter:
 
 
 def _size(term: _Term) -> int:
-    return 0 if isinstance(term, ox.Triple | ox.DefaultGraph) else len(term.value.encode())
+    if isinstance(term, ox.Triple):
+        return max(map(_size, (term.subject, term.predicate, term.object)))
+    return 0 if isinstance(term, ox.DefaultGraph) else len(term.value.encode())
+
+
+def _is_too_deep(term: ox.Triple) -> bool:
+    inner: _Term = term
+    for _ in range(_DEEPEST):
+        if not isinstance(inner, ox.Triple):
+            return False
+        inner = inner.object
+    return True
 
 
 def _is_writable(term: _Term) -> bool:
     """Say whether N-Quads can write a term; not every parser gives blank nodes such labels."""
+    if isinstance(term, ox.Triple):
+        return _is_writable(term.subject) and _is_writable(term.object)
     return not isinstance(term, ox.BlankNode) or _LABEL.fullmatch(term.value) is not None
 
 

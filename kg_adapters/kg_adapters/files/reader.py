@@ -4,7 +4,7 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +22,8 @@ from kg_adapters.files.rows import (
     Row,
     Terms,
     line_in_graph,
+    line_of,
+    node_text,
     row_of,
     tag_of,
     terms_of,
@@ -92,17 +94,26 @@ class FileTerms:
         self._file += 1
         self._blank.clear()
 
-    def row(self, quad: ox.Quad) -> Row:
-        """Return a statement of the parser.
+    def row(self, statement: ox.Quad | ox.Triple) -> Row | None:
+        """Return a statement of the parser, or None where it is about a triple."""
+        head, tail = statement.subject, statement.object
+        if isinstance(head, ox.Triple) or isinstance(tail, ox.Triple):
+            return None
+        key = self.node(head)
+        return row_of(key, statement.predicate.value, tail if isinstance(tail, ox.Literal) else self.node(tail))
+
+    def line(self, statement: ox.Quad | ox.Triple) -> str:
+        """Return a statement of the parser as a line of N-Quads in the default graph; its object may be a triple.
 
         Raises:
-            InvalidRequest: It is about a triple term.
+            InvalidRequest: Its subject is a triple, which RDF 1.2 does not allow.
         """
-        head, tail = quad.subject, quad.object
-        if isinstance(head, ox.Triple) or isinstance(tail, ox.Triple):
-            raise InvalidRequest("There is a triple where a node is expected (RDF 1.2 triple terms are not supported).")
-        key = self.node(head)
-        return row_of(key, quad.predicate.value, tail if isinstance(tail, ox.Literal) else self.node(tail))
+        head, tail = statement.subject, statement.object
+        if (row := self.row(statement)) is not None:
+            return line_of(row)
+        if isinstance(head, ox.Triple) or not isinstance(tail, ox.Triple):
+            raise InvalidRequest("A triple cannot be the subject of a statement; RDF 1.2 has reifiers for that.")
+        return f"{node_text(self.node(head))} <{statement.predicate.value}> <<( {self.line(tail)[:-2]})>> .\n"
 
     def plain_row(self, terms: Terms) -> Row:
         """Return the statement of a plain line."""
@@ -209,7 +220,7 @@ class ReadFilter:
         return self.vocabulary.rank(tag) <= self.vocabulary.rank(None)
 
 
-_LONGEST_IN_GRAPH: Final = LONGEST // 2
+_LONGEST_LINE: Final = LONGEST // 2
 
 _KEPT_PROBLEMS: Final = 10
 _KEPT_NOTES: Final = 20
@@ -218,6 +229,23 @@ _KEPT_NOTES: Final = 20
 def _parsed(line: bytes, _number: int) -> Iterable[ox.Quad]:
     # The process that wrote it has checked the IRIs.
     return ox.parse(line, format=ox.RdfFormat.N_QUADS, lenient=True)
+
+
+@dataclass
+class Quads:
+    """What the rows of an import do not say.
+
+    Args:
+        merge_graphs: Whether statements are taken out of their named graphs.
+        lines: Lines of N-Quads: statements about triples, and, beside their rows, those in named graphs.
+        in_graphs: How many statements were in named graphs.
+        triple_terms: How many statements have a triple as their object, as RDF 1.2 allows; they have no row.
+    """
+
+    merge_graphs: bool = False
+    lines: list[str] = field(default_factory=list[str])
+    in_graphs: int = 0
+    triple_terms: int = 0
 
 
 class SourceReader:
@@ -235,7 +263,7 @@ class SourceReader:
         id_column: The column with the ids of a table's rows; guessed when None.
         label_keys: Which features name the nodes of a `graph.json`, as `TYPE=FEATURE`.
         keep: Which statements are read; all when None.
-        on_quad: Called with each statement in a named graph, as a line of N-Quads beside its row; None to merge graphs.
+        quads: Takes what no row says.
         on_wait: Called again and again while a file is parsed and gives nothing; what it raises ends the reading.
 
     Raises:
@@ -247,7 +275,6 @@ class SourceReader:
         notes: What was guessed about files.
         prefixes: What the files declare, the first declaration of each prefix.
         graph_json: Whether one of the files was a `graph.json`.
-        in_graphs: How many statements were in named graphs.
     """
 
     def __init__(
@@ -261,7 +288,7 @@ class SourceReader:
         id_column: str | None = None,
         label_keys: tuple[str, ...] = (),
         keep: ReadFilter | None = None,
-        on_quad: Callable[[str], None] | None = None,
+        quads: Quads | None = None,
         on_wait: Callable[[], None] = lambda: None,
     ) -> None:
         self._skip_errors = skip_errors
@@ -274,7 +301,7 @@ class SourceReader:
         LabelKeys(label_keys)  # says at once what is written wrongly
         self._label_keys = label_keys
         self._keep = keep
-        self._on_quad = on_quad
+        self._quads = quads or Quads()
         self._content: SourceBytes | None = None
         self._read_bytes = 0
         self._statements = 0
@@ -283,7 +310,6 @@ class SourceReader:
         self.notes: list[str] = []
         self.prefixes: dict[str, str] = {}
         self.graph_json = False
-        self.in_graphs = 0
 
     @property
     def position(self) -> int:
@@ -291,7 +317,7 @@ class SourceReader:
         return self._read_bytes if self._content is None else self._content.position
 
     def read(self, source: Source) -> Generator[list[Row]]:
-        """Yield the statements of one file, many at once, no triple terms among them.
+        """Yield the statements of one file, many at once, without those about triples.
 
         Raises:
             InvalidSource: The file cannot be read to its end; the message names the place and what was expected.
@@ -383,24 +409,34 @@ class SourceReader:
             try:
                 graph = _graph_of(quad, RDF_FORMATS.get(source.ending))
                 row = self._terms.row(quad)
+                said = self._terms.line(quad) if row is None else row
             except InvalidRequest as error:
                 self._problem(f"{source.path}, statement {self._statements:,}: {error}", error)
                 continue
             named = graph.value if isinstance(graph, ox.NamedNode) else None
-            if self._wants(row, named) and (graph is None or self._in_graph(source, row, self._terms.node(graph))):
+            if not self._wants(row or ("", quad.predicate.value, "", None, None), named):
+                continue
+            if graph is not None and not self._in_graph(source, said, self._terms.node(graph)):
+                continue
+            if row is not None:
                 yield row
+            elif isinstance(said, str) and self._put(source, said, "for a statement about a triple"):
+                self._quads.triple_terms += 1
 
-    def _in_graph(self, source: Source, row: Row, graph: str) -> bool:
-        """Report the graph of a statement; return whether the statement can be kept with it."""
-        self.in_graphs += 1
-        if self._on_quad is None:
+    def _in_graph(self, source: Source, statement: Row | str, graph: str) -> bool:
+        """Report the graph of a statement, a row or a line; return whether the statement can be kept with it."""
+        self._quads.in_graphs += 1
+        if self._quads.merge_graphs:
             return True
-        line = line_in_graph(row, graph)
-        if len(line.encode()) > _LONGEST_IN_GRAPH:
-            reason = f"over {_LONGEST_IN_GRAPH >> 20} MiB are too long for a named graph; --merge-graphs takes it"
+        line = statement if isinstance(statement, str) else line_of(statement)
+        return self._put(source, line_in_graph(line, graph), "for a named graph; --merge-graphs takes it")
+
+    def _put(self, source: Source, line: str, what_for: str) -> bool:
+        if len(line.encode()) > _LONGEST_LINE:
+            reason = f"over {_LONGEST_LINE >> 20} MiB are too long {what_for}"
             self._problem(f"{source.path}, statement {self._statements:,}: {reason}.", Refused())
             return False
-        self._on_quad(line)
+        self._quads.lines.append(line)
         return True
 
     def _wants(self, row: Row, graph: str | None) -> bool:

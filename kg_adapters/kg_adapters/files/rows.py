@@ -37,18 +37,18 @@ def tag_of(language: str) -> str:
 def line_of(row: Row) -> str:
     """Return a statement as a line of N-Triples."""
     head, relation, tail, datatype, language = row
-    start = f"{_node(head)} <{relation}> "
+    start = f"{node_text(head)} <{relation}> "
     if datatype is None:
-        return f"{start}{_node(tail)} .\n"
+        return f"{start}{node_text(tail)} .\n"
     text = tail if _ESCAPED.search(tail) is None else tail.translate(_ESCAPES)
     if language is not None:
         return f'{start}"{text}"@{language} .\n'
     return f'{start}"{text}" .\n' if datatype == XSD_STRING.value else f'{start}"{text}"^^<{datatype}> .\n'
 
 
-def line_in_graph(row: Row, graph: str) -> str:
-    """Return a statement in a named graph, given as its `node_key`, as a line of N-Quads."""
-    return f"{line_of(row)[:-2]}{_node(graph)} .\n"
+def line_in_graph(line: str, graph: str) -> str:
+    """Return a line with its statement in a named graph, given as its `node_key`."""
+    return f"{line[:-2]}{node_text(graph)} .\n"
 
 
 def quad_of(row: Row) -> ox.Quad:
@@ -73,7 +73,8 @@ def load_lines(store: ox.Store, lines: Iterable[str]) -> None:
     store.bulk_extend(ox.parse("".join(labelled), ox.RdfFormat.N_QUADS, lenient=True))
 
 
-def _node(key: str) -> str:
+def node_text(key: str) -> str:
+    """Return a node, given as its `node_key`, as N-Quads write it."""
     return key if key.startswith("_:") else f"<{key}>"
 
 

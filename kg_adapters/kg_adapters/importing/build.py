@@ -18,7 +18,7 @@ import numpy as np
 from kg_adapters.definition_files import PROFILE_FILE, SCHEMA_FILE, profile_text, schema_text
 from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.files.json_graphs import GRAPH_JSON_NAMESPACES, NODE_NAMESPACE, RELATION_NAMESPACE
-from kg_adapters.files.reader import ReadFilter, SourceReader, file_number_after
+from kg_adapters.files.reader import Quads, ReadFilter, SourceReader, file_number_after
 from kg_adapters.files.recognition import parts_of
 from kg_adapters.files.sources import Source, Sources, gather_sources, look
 from kg_adapters.importing.import_builder import ImportBuilder
@@ -161,8 +161,8 @@ class Base:
         return (self.store.folder / VECTORS_FOLDER).is_dir()
 
     def copy_quads(self, folder: Path) -> None:
-        """Copy what is in named graphs into a new store, to be added to."""
-        if self.quads.in_graphs:
+        """Copy what the index cannot hold into a new store, to be added to."""
+        if (self.store.folder / QUADS_FILE).exists():
             shutil.copyfile(self.store.folder / QUADS_FILE, folder / QUADS_FILE)
 
     def copy_sparql(self, folder: Path) -> bool:
@@ -277,7 +277,7 @@ class _Import:
         self._files = found.files
         self._options = options
         self._steps = steps
-        self._quads: list[str] = []
+        self._quads = Quads(options.merge_graphs)
         self._states = {file.path: look(file.path) for file in found.files}
         parts = [part for file in found.files for part in parts_of(file, options.limits)]
         self._parts = {file.path: [part for part in parts if part.path == file.path] for file in found.files}
@@ -290,7 +290,7 @@ class _Import:
             id_column=options.id_column,
             label_keys=options.chosen.label_keys,
             keep=_filter(options),
-            on_quad=None if options.merge_graphs else self._quads.append,
+            quads=self._quads,
             on_wait=self._wait,
         )
         self._reader.leave_out(found.outside)
@@ -353,21 +353,30 @@ class _Import:
 
     @property
     def _quad_counts(self) -> QuadCounts:
-        read = self._reader.in_graphs
-        counts = QuadCounts(merged=read) if self._options.merge_graphs else QuadCounts(in_graphs=read)
+        read, merges = self._quads, self._quads.merge_graphs
+        counts = QuadCounts(
+            in_graphs=0 if merges else read.in_graphs,
+            merged=read.in_graphs if merges else 0,
+            triple_terms=read.triple_terms,
+        )
         return counts if self._base is None else counts.plus(self._base.quads)
 
     def _read_part(self, source: Source, folder: Path, builder: ImportBuilder, part: SparqlPart | None) -> None:
         with closing(self._reader.read(source)) as batches:
             for rows in batches:
                 builder.add_rows(rows)
-                append_quads(folder, self._quads)
                 if part is not None:
                     part.add(rows)
-                    part.add_lines(self._quads)
-                self._quads.clear()
+                self._add_quads(folder, part)
                 self._steps.statements += len(rows)
                 self._steps.tell("reading", self._reader.position)
+        self._add_quads(folder, part)
+
+    def _add_quads(self, folder: Path, part: SparqlPart | None) -> None:
+        append_quads(folder, self._quads.lines)
+        if part is not None:
+            part.add_lines(self._quads.lines)
+        self._quads.lines.clear()
 
     def _choose_relations(self) -> None:
         namespaces = {**(self._base.prefixes if self._base else {}), **self._reader.prefixes, **self._options.prefixes}

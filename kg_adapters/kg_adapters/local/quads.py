@@ -1,4 +1,4 @@
-"""The named graphs of a store: which statements are in which, beside an index and a default graph that merge them."""
+"""What the index of a store cannot hold: which statements are in which named graph, and those about triples."""
 
 import gzip
 from collections.abc import Iterator, Sequence
@@ -28,27 +28,34 @@ NO_GRAPHS: Final = (
 
 
 class QuadCounts(BaseModel):
-    """How many statements are in named graphs, and how many were before an import merged these."""
+    """How many statements are in named graphs, were until an import merged these, or have a triple as their object."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     in_graphs: NonNegativeInt = 0
     merged: NonNegativeInt = 0
+    triple_terms: NonNegativeInt = 0
 
     def plus(self, other: "QuadCounts") -> "QuadCounts":
         """Return the counts of both."""
-        return QuadCounts(in_graphs=self.in_graphs + other.in_graphs, merged=self.merged + other.merged)
+        return QuadCounts(
+            in_graphs=self.in_graphs + other.in_graphs,
+            merged=self.merged + other.merged,
+            triple_terms=self.triple_terms + other.triple_terms,
+        )
 
     @property
     def summary(self) -> str:
-        """A sentence for whoever imports; nothing where there are no named graphs."""
-        if not self.in_graphs + self.merged:
-            return ""
+        """Sentences for whoever imports; nothing where there is nothing to count."""
         kept = (
             f"{counted(self.in_graphs, 'statement is', 'statements are')} in named graphs: GRAPH in Sparql tells which."
         )
         merged = f"{counted(self.merged, 'statement was', 'statements were')} in named graphs, which are merged."
-        return " ".join(text for text, many in ((kept, self.in_graphs), (merged, self.merged)) if many)
+        terms = (
+            f"{counted(self.triple_terms, 'statement is', 'statements are')} about triples (RDF 1.2): Sparql has them."
+        )
+        told = (kept, self.in_graphs), (merged, self.merged), (terms, self.triple_terms)
+        return " ".join(text for text, many in told if many)
 
     @property
     def about_graphs(self) -> str:
@@ -85,7 +92,7 @@ def read_counts(store: LocalStore) -> QuadCounts:
 
 
 def read_quads(store: LocalStore) -> Iterator[list[str]]:
-    """Yield the statements in named graphs as lines of N-Quads, many at once.
+    """Yield the statements in named graphs, and those about triples, as lines of N-Quads, many at once.
 
     Raises:
         Damage: The file is not what the import wrote.

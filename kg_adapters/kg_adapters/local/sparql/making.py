@@ -49,7 +49,8 @@ def make_part(_requests: Iterator[object], send: Send, folder: Path) -> None:
         lists = read_lists(store)
         counts = store.info.counts
         total = counts.triples + counts.features + len(lists.written) - len(lists.unfolded)
-        total += read_counts(store).in_graphs
+        beyond = read_counts(store)
+        total += beyond.in_graphs + beyond.triple_terms
 
         def go_on(done: int) -> None:
             store.require_current()
