@@ -72,7 +72,7 @@ def memory_of_the_machine_mb() -> int:
     return max(min(memory_bytes() // 4 // _MB, _MOST_MEMORY_MB), _LEAST_MEMORY_MB)
 
 
-Stage: TypeAlias = Choice["waiting", "reading", "indexing", "searching", "saving"]
+Stage: TypeAlias = Choice["waiting", "surveying", "reading", "indexing", "searching", "saving"]
 ExtractionStage: TypeAlias = Choice["walking", "typing", "valuing", "describing"]
 EmbeddingStage: TypeAlias = Choice["relations", "labels", "entities", "linking"]
 

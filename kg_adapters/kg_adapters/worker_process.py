@@ -42,6 +42,7 @@ class WorkerProcess:
     Args:
         function: `module:name` of what it runs: with an iterator over the requests, and with what sends a message.
         arguments: Further arguments.
+        hash_seed: Makes hashes of texts the same in all processes that are started with it.
 
     Raises:
         BackendError: No process could be started.
@@ -51,12 +52,13 @@ class WorkerProcess:
         ready: Whether `wait_until_ready` has come to its end.
     """
 
-    def __init__(self, function: str, *arguments: object) -> None:
+    def __init__(self, function: str, *arguments: object, hash_seed: int | None = None) -> None:
         command = [sys.executable, "-P", "-m", __name__, function, str(os.getpid())]
         pipe = subprocess.PIPE
+        environment = child_environment() | ({} if hash_seed is None else {"PYTHONHASHSEED": str(hash_seed)})
         try:
             self.process = subprocess.Popen(  # noqa: S603 - a module of ours
-                command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=child_environment()
+                command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment
             )
         except OSError as error:
             raise BackendError(f"No process could be started: {error}. Free some memory, then ask again.") from error

@@ -121,7 +121,9 @@ def test_links_in_a_circle_end(tmp_path: Path) -> None:
 def test_a_folder_whose_links_all_lead_outside_says_how_to_read_them(tmp_path: Path) -> None:
     touch(tmp_path, "blobs/a", "data/readme.md")
     (tmp_path / "data" / "a.nt").symlink_to("../blobs/a")
-    with pytest.raises(InvalidSource, match=r"data holds no RDF file\..*/data/a\.nt, .*import --follow-links"):
+    with pytest.raises(
+        InvalidSource, match=r"data holds no RDF file and no table\..*/data/a\.nt, .*import --follow-links"
+    ):
         list(gather_sources([tmp_path / "data"]).files)
 
 

@@ -1,150 +1,274 @@
-"""Tables say what they were taken for, however many columns they have, and what is missing in them."""
+"""Tables become one graph: each row an entity, columns of ids links, and everything that was guessed is reported."""
 
-import io
 from pathlib import Path
 
 import pytest
 
-from kg_adapters.errors import InvalidSource
-from kg_adapters.files.tables import TableReader
+from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.importing.build import build_store
 from kg_adapters.local.import_options import ImportOptions
-from kg_adapters.open_options import ReadingLimits
+from kg_adapters.tables.options import TableOptions
+from tables import COUNTRIES, TablesRead, flights_tables, written
 
 
-class Told:
-    """What a reader of tables told, and what it read."""
-
-    def __init__(self, folder: Path, content: str, id_column: str | None = None) -> None:
-        path = folder / "g.csv"
-        self.problems: list[str] = []
-        self.notes: list[str] = []
-        reader = TableReader(
-            path, path.name, lambda text, _: self.problems.append(text), self.notes.append, ReadingLimits(), id_column
-        )
-        self.statements = [str(quad) for quad in reader.read(io.BytesIO(content.encode()), ".csv")]
-        self.notes = [note.removeprefix(f"{folder}/") for note in self.notes]
-        self.problems = [problem.removeprefix(f"{folder}/") for problem in self.problems]
-
-
-@pytest.mark.parametrize("content", ["", "\n\n", "  \n,,\n"])
-def test_an_empty_table_says_what_belongs_there(tmp_path: Path, content: str) -> None:
-    told = Told(tmp_path, content)
-    assert told.problems == ["g.csv is empty: a table is a header and rows below it."]
-    assert (told.statements, told.notes) == ([], [])
-
-
-@pytest.mark.parametrize("content", ["id,name\n", "head,relation,tail", "a,b,c\n\n"])
-def test_a_header_alone_is_no_table(tmp_path: Path, content: str) -> None:
-    told = Told(tmp_path, content)
-    assert told.problems == ["g.csv has a header and no row below it."]
-    assert (told.statements, told.notes) == ([], [])
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("", "is empty: a table is a header and rows below it."),
+        ("  \n,,\n", "is empty: a table is a header and rows below it."),
+        ("id,name\n", "has a header and no row below it."),
+        ("head,relation,tail", "has a header and no row below it."),
+        ("head,relation,tail\n,near,\n", ", line 2: an edge needs a head and a tail."),
+        ("id,name\n1,a\n,b\n", ", line 3: the id column is empty."),
+    ],
+)
+def test_what_is_no_row_of_a_table_is_reported_once(tmp_path: Path, content: str, problem: str) -> None:
+    options = TableOptions(id_columns=("id",)) if ",b" in content else TableOptions()
+    read = TablesRead(tmp_path, {"g.csv": content}, options)
+    assert [each.removeprefix("g.csv").lstrip(" ") for each in read.problems] == [problem.lstrip(" ")]
 
 
 def test_an_import_of_a_header_alone_fails_and_leaves_nothing(tmp_path: Path) -> None:
-    (tmp_path / "g.csv").write_text("id,name\n", encoding="utf-8")
     with pytest.raises(InvalidSource, match=r"g\.csv has a header and no row below it\. Fix the file"):
-        build_store([tmp_path / "g.csv"], tmp_path / "store", ImportOptions(sparql=False))
+        build_store(written(tmp_path, {"g.csv": "id,name\n"}), tmp_path / "store", ImportOptions(sparql=False))
     assert not (tmp_path / "store").exists()
 
 
 REPEATED = "id,name,boss\n1,Ann,\n2,Bob,1\n2,Cid,1\n3,Dee,2\n"
 
 
-def test_ids_that_repeat_are_told_with_their_lines_and_rows_are_numbered(tmp_path: Path) -> None:
-    told = Told(tmp_path, REPEATED)
-    assert told.notes == [
-        "g.csv, line 4: the id '2' is in line 3 too, so the rows are numbered. To make rows with the same id one "
-        "entity: --id-column id.",
-        "g.csv: 4 entities, one in each row. They are numbered; named by name; id: whole number; boss: whole number.",
-    ]
-    assert sum("urn:table:type:g>" in each and "#type" in each for each in told.statements) == 4
-
-
-def test_rows_with_the_same_id_in_a_chosen_column_are_one_entity(tmp_path: Path) -> None:
-    told = Told(tmp_path, REPEATED, "id")
-    assert told.notes[0] == "g.csv, line 4: the id '2' is in line 3 too; rows with the same id become one entity."
-    about = [each for each in told.statements if each.startswith("<urn:table:g:2> ")]
-    assert [each for each in about if "label" in each] == [
-        '<urn:table:g:2> <http://www.w3.org/2000/01/rdf-schema#label> "Bob"',
-        '<urn:table:g:2> <http://www.w3.org/2000/01/rdf-schema#label> "Cid"',
-    ]
-
-
-@pytest.mark.parametrize("content", ["id,name\n1,Ann\n2,Bob\n", "name,n\nAnn,1\nAnn,1\n", "city,code\nA,x\nA,x\n"])
-def test_nothing_is_told_where_no_column_of_ids_repeats(tmp_path: Path, content: str) -> None:
-    assert not [note for note in Told(tmp_path, content).notes if "line" in note]
-
-
-def test_one_entity_and_one_edge_are_told_as_one(tmp_path: Path) -> None:
-    assert Told(tmp_path, "id,age\na,3\n").notes == [
-        "g.csv: 1 entity, one in each row. They are known by id; age: whole number."
-    ]
-    assert Told(tmp_path, "head,relation,tail\na,near,b\n").notes == [
-        "g.csv: 1 edge, one in each row. Relations: near (edges)."
-    ]
-
-
-def test_a_list_of_edges_of_which_none_is_whole_has_no_relations(tmp_path: Path) -> None:
-    told = Told(tmp_path, "head,relation,tail\n,near,\n")
-    assert told.problems == ["g.csv, line 2: an edge needs a head and a tail."]
-    assert told.statements == []
-
-
-def test_of_very_many_columns_the_first_are_told_and_how_many_more_there_are(tmp_path: Path) -> None:
-    width = 20_000
-    header, row = (",".join(f"{letter}{place}" for place in range(width)) for letter in "cv")
-    (note,) = Told(tmp_path, f"id,{header}\nr,{row}\n").notes
-    assert note.endswith(f"c10: text; and {width - 11:,} more.")
-    assert len(note) < 400
-
-
-def test_headers_that_repeat_stay_apart(tmp_path: Path) -> None:
-    (note,) = Told(tmp_path, "id,n,n,n 3,\na,1,2,3,4\n").notes
-    assert note.partition("known by id; ")[2] == (
-        "n: whole number; n 3: whole number; n 3 4: whole number; column 5: whole number."
-    )
-
-
-NAMED = "http://www.w3.org/2000/01/rdf-schema#label"
-
-
 @pytest.mark.parametrize(
-    ("content", "names"),
+    ("options", "told", "labels"),
     [
-        ("name,born,country\nAda,1815,England\nEmmy,1882,Germany\n", ["Ada", "Emmy"]),
-        ("mathematician,country\nAda,England\nEmmy,Germany\n", ["Ada", "Emmy"]),
-        ("数学家,国家\n华罗庚,中国\n冈洁,日本\n", ["华罗庚", "冈洁"]),
-        ("id,born,country\nm1,1815,England\nm2,1882,Germany\n", ["m1", "m2"]),
-        ("id,mathematician,country\nm1,Ada,England\nm2,Emmy,Germany\n", ["Ada", "Emmy"]),
-        ("thing,mathematician\nhttp://e/ada,Ada\nhttp://e/emmy,Emmy\n", ["Ada", "Emmy"]),
-        ("iso,state\nGB,England\nDE,Germany\n", ["England", "Germany"]),
-        ("code,country,title\nm1,England,Ada\nm2,Germany,Emmy\n", ["Ada", "Emmy"]),
-        ("mathematician,born\nAda,1815\nAda,1816\nEmmy,1882\nSofia,1850\nMary,1780\n", None),
+        ((), "so the rows are numbered. To make rows with the same id one entity: --id-column id.", ["Bob"]),
+        (("id",), "rows with the same id become one entity.", ["Bob", "Cid"]),
     ],
 )
-def test_rows_are_called_by_a_column_of_names_and_by_nothing_that_is_only_said_of_them(
-    tmp_path: Path, content: str, names: list[str] | None
+def test_ids_that_repeat_are_reported_with_their_lines(
+    tmp_path: Path, options: tuple[str, ...], told: str, labels: list[str]
 ) -> None:
-    said = [each for each in Told(tmp_path, content).statements if NAMED in each and ":type:" not in each]
-    found = [each.rpartition("> ")[2].strip('"') for each in said if ":relation:" not in each]
-    assert found == (["Ada", "Ada", "Emmy", "Sofia", "Mary"] if names is None else names)
+    read = TablesRead(tmp_path, {"g.csv": REPEATED}, TableOptions(id_columns=options))
+    first, _, rest = read.lines[0].partition("of line 3")
+    assert (first, rest.lstrip(",; ")) == ("g.csv, line 4: the id is that ", told)
+    assert [f'rdfs:label "{label}"' for label in labels] == [each for each in read.about("g:2") if "label" in each]
+
+
+NAMES = [
+    ("name,born,country\nAda,1815,England\nEmmy,1882,Germany\n", ["Ada", "Emmy"]),
+    ("mathematician,country\nAda,England\nEmmy,Germany\n", ["Ada", "Emmy"]),
+    ("数学家,国家\n华罗庚,中国\n冈洁,日本\n", ["华罗庚", "冈洁"]),
+    ("id,born,country\nm1,1815,England\nm2,1882,Germany\n", ["m1", "m2"]),
+    ("id,mathematician,country\nm1,Ada,England\nm2,Emmy,Germany\n", ["Ada", "Emmy"]),
+    ("thing,mathematician\nhttp://e/ada,Ada\nhttp://e/emmy,Emmy\n", ["Ada", "Emmy"]),
+    ("iso,state\nGB,England\nDE,Germany\n", ["England", "Germany"]),
+    ("code,country,title\nm1,England,Ada\nm2,Germany,Emmy\n", ["Ada", "Emmy"]),
+    (
+        "mathematician,born\nAda,1815\nAda,1816\nEmmy,1882\nSofia,1850\nMary,1780\n",
+        ["Ada", "Ada", "Emmy", "Sofia", "Mary"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("content", "names"), NAMES)
+def test_rows_are_called_by_a_column_of_names_and_by_nothing_that_is_only_said_of_them(
+    tmp_path: Path, content: str, names: list[str]
+) -> None:
+    said = [line.partition(" rdfs:label ") for line in TablesRead(tmp_path, {"g.csv": content}).statements]
+    rows = [(head, text.strip('"')) for head, label, text in said if label and not head.startswith("type:")]
+    relations = content.partition("\n")[0].split(",")
+    assert [text for _, text in rows if text not in relations] == names
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "edges", "left"),
     [
-        ("from,to,kind\na,b,near\nb,c,far\n", "Relations: near (edges), far (edges)."),
-        ("from,to,bond,since\na,b,near,1990\nb,c,far,1991\n", "Relations: near (edges), far (edges). Left out: since."),
-        ("from,to,since\na,b,1990\nb,c,1991\n", "Relations: g (edges). Left out: since."),
-        ("from,to,bond,by\na,b,near,Ann\nb,c,far,Bob\n", "Relations: g (edges). Left out: bond, by."),
-        ("from,to\na,b\n", "Relations: g (edges)."),
-        ("from,to,,since\na,b,,\n", "Relations: g (edges)."),
-        ("from,to,\na,b,7\n", "Relations: g (edges). Left out: column 3."),
+        ("from,to,kind\na,b,near\nb,c,far\n", ("near", "far"), ()),
+        ("from,to,bond,since\na,b,near,1990\nb,c,far,1991\n", ("near", "far"), ("since",)),
+        ("from,to,since\na,b,1990\nb,c,1991\n", ("g",), ("since",)),
+        ("from,to,bond,by\na,b,near,Ann\nb,c,far,Bob\n", ("g",), ("bond", "by")),
+        ("from,to,,since\na,b,,\n", ("g",), ()),
+        ("a,near,b\nb,near,c\nc,near,d\n", ("near",), ()),
+        ("head,relation,tail\na,near,b\nb,near,c\na,height,12\n", ("near",), ()),
     ],
 )
 def test_a_list_of_edges_takes_its_only_words_for_relations_and_tells_what_it_leaves_out(
-    tmp_path: Path, content: str, told: str
+    tmp_path: Path, content: str, edges: tuple[str, ...], left: tuple[str, ...]
 ) -> None:
-    (note,) = Told(tmp_path, content).notes
-    assert note.partition("one in each row. ")[2] == told
+    report = TablesRead(tmp_path, {"g.csv": content}).reports["g"]
+    assert (report.edges, dict(report.columns)["edges"]) == (True, edges)
+    assert [each.columns for each in report.left_out] == ([left] if left else [])
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "written_as"),
+    [
+        ("born\n1999-01-31\nNA", "date", '"1999-01-31"^^date'),
+        ("when\n31.12.2020\n1.2.2021", "date (day first)", '"2020-12-31"^^date'),
+        ("when\n12/31/2020\n01/02/2021", "date (month first)", '"2020-12-31"^^date'),
+        ("when\n01/02/2020\n03/04/2020", "text", '"01/02/2020"'),
+        ("at\n2013-01-01 10:00\n2013-01-02 11:30", "date and time", '"2013-01-01T10:00:00"^^dateTime'),
+        ("share\n0.5\n2e3", "number", '"0.5"^^double'),
+        ("price\n3,14\n1.000,5", "number (with a decimal comma)", '"3.14"^^decimal'),
+        ("price\n1,234\n5,678", "text", '"1,234"'),
+        ("card\n007\n012", "text", '"007"'),
+        ("Phone\n+4\n+5", "text", '"+4"'),
+        ("zip code\n10115\n20095", "text", '"10115"'),
+        ("founded\n973\n1410", "year", '"0973"^^gYear'),
+        ("open\nTRUE\nfalse", "true or false", '"true"^^boolean'),
+        ("page\nhttp://e.org\nhttps://e.org/a", "address", '"http://e.org"^^anyURI'),
+    ],
+)
+def test_the_values_of_a_column_have_the_kind_that_all_of_them_share(
+    tmp_path: Path, column: str, kind: str, written_as: str
+) -> None:
+    name, *cells = column.split("\n")
+    content = "\n".join([f"id;{name}", *(f"row{place};{cell}" for place, cell in enumerate(cells))])
+    read = TablesRead(tmp_path, {"g.csv": content})
+    assert read.kinds("g") == {name: kind}
+    assert read.about("e:row0")[-1].partition(" ")[2] == written_as
+
+
+def test_dates_whose_order_is_unknown_stay_text_until_it_is_said(tmp_path: Path) -> None:
+    content = "id,when\na,01/02/2020\n"
+    (left,) = TablesRead(tmp_path, {"g.csv": content}).reports["g"].left_out
+    assert (left.columns, left.option) == (("when",), "--column g.when=dmy or =mdy")
+    read = TablesRead(tmp_path, {"g.csv": content}, TableOptions(kinds=("g.when=dmy",)))
+    assert read.about("e:a")[-1] == 'when "2020-02-01"^^date'
+
+
+NEW_YORK = {
+    ("flights.carrier", "airlines.carrier"),
+    ("flights.tailnum", "planes.tailnum"),
+    ("flights.origin", "airports.faa"),
+    ("flights.dest", "airports.faa"),
+    ("weather.origin", "airports.faa"),
+}
+
+
+def test_columns_that_hold_the_ids_of_other_tables_lead_to_their_rows_and_no_others_do(tmp_path: Path) -> None:
+    read = TablesRead(tmp_path, flights_tables())
+    assert read.links() == NEW_YORK
+    links = {link.column: link for link in read.reports["flights"].links}
+    assert (links["tailnum"].values, links["tailnum"].matched, links["dest"].matched) == (60, 48, 90)
+    flight = read.about("flights:2")
+    assert {"carrier e:AA", "tailnum e:N101BA", "origin e:JFK", 'flight "1"^^integer'} <= set(flight)
+
+
+def test_values_without_a_row_stay_nodes_with_names_and_what_stands_for_none_is_left_out(tmp_path: Path) -> None:
+    read = TablesRead(tmp_path, flights_tables())
+    assert read.about("e:ZZX") == ['rdfs:label "ZZX"']
+    assert read.about("e:N159JA") == ['rdfs:label "N159JA"']
+    assert read.about("e:NA") == []
+    assert [each.columns for each in read.reports["planes"].left_out] == [("speed",)]
+
+
+def test_numbers_lead_to_rows_only_where_a_column_is_called_for_them(tmp_path: Path) -> None:
+    read = TablesRead(
+        tmp_path,
+        {
+            "customers.csv": "id,name\n1,Ann\n2,Bob\n3,Cid\n",
+            "orders.csv": "id,customer_id,month,orders,items\n1,1,1,1,1\n2,1,2,2,2\n3,3,3,1,1\n",
+            "items.csv": "id,order,price\n1,1,2.5\n2,1,3.5\n3,2,1.5\n",
+            "salaries.csv": "customer_id,amount\n1,10\n2,20\n",
+        },
+    )
+    assert read.links() == {
+        ("orders.customer_id", "customers.id"),
+        ("items.order", "orders.id"),
+        ("salaries.customer_id", "customers.id"),
+    }
+    assert "customer_id customers:3" in read.about("orders:3")
+
+
+def test_the_id_is_the_column_that_others_refer_to_and_cells_may_hold_several(tmp_path: Path) -> None:
+    read = TablesRead(tmp_path, {"countries.csv": COUNTRIES, "cities.csv": "city,country\nBerlin,DEU\nGraz,AUT\n"})
+    countries = read.reports["countries"]
+    assert (countries.id, countries.label, countries.aliases) == ("cca3", "name", ("alt_names",))
+    assert read.links() == {("countries.borders", "countries.cca3"), ("cities.country", "countries.cca3")}
+    germany = read.about("e:DEU")
+    assert {"borders e:AUT", "borders e:FRA", 'skos:altLabel "Deutschland"', 'languages "German"'} <= set(germany)
+
+
+def test_what_people_say_about_their_columns_comes_before_what_is_guessed(tmp_path: Path) -> None:
+    tables = {"countries.csv": COUNTRIES, "cities.csv": "city,country\nBerlin,DE\nGraz,AT\n"}
+    options = TableOptions(
+        id_columns=("countries=cca2",),
+        kinds=("area=text",),
+        splits=("languages=,",),
+        links=("cities.country=countries.cca2",),
+        no_links=("all",),
+    )
+    read = TablesRead(tmp_path, tables, options)
+    assert read.links() == {("cities.country", "countries.cca2")}
+    malta = read.about("e:MT")
+    assert {'languages "Maltese"', 'languages "English"', 'area "316"', 'cca3 "MLT"'} <= set(malta)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (TableOptions(id_columns=("post",)), r"No table has a column 'post'\. Write --id-column as in countries=name"),
+        (TableOptions(id_columns=("cities=post",)), r"cities has no column 'post'\. It has 'city', 'country'"),
+        (TableOptions(splits=("x.y=,",)), r"No table has a column 'x\.y'\. There are countries\.name, "),
+        (TableOptions(links=("cities.country=x.y",)), r"No table has a column 'x\.y'"),
+        (TableOptions(no_links=("towns.country",)), r"No table has a column 'towns\.country'"),
+    ],
+)
+def test_a_column_that_is_named_must_be_there(tmp_path: Path, options: TableOptions, message: str) -> None:
+    files = written(tmp_path, {"countries.csv": COUNTRIES, "cities.csv": "city,country\nBerlin,DEU\n"})
+    with pytest.raises(InvalidSource, match=message):
+        build_store(files, tmp_path / "store", ImportOptions(sparql=False, tables=options))
+    with pytest.raises(InvalidRequest, match=r"'colour' is no kind of values\. --column takes text, number, date"):
+        TableOptions(kinds=("country=colour",))
+
+
+def test_an_edge_list_is_about_the_rows_with_its_ids_which_keep_their_names(tmp_path: Path) -> None:
+    read = TablesRead(
+        tmp_path,
+        {
+            "people.csv": "id,name\n1,Ann\n2,Bob\n3,Cid\n",
+            "knows.csv": "source,relation,target\n1,knows,2\n2,knows,3\n3,height,180\n",
+            "places.csv": "code,name\nX1,Xanten\nY1,Ypern\n",
+            "near.csv": "from,to\nX1,Y1\nY1,Z1\n",
+        },
+    )
+    assert {'rdfs:label "Ann"', "knows people:2"} <= set(read.about("people:1"))
+    assert read.about("people:3")[-1] == 'height "180"^^integer'
+    assert [each for each in read.about("e:X1") if "label" in each] == ['rdfs:label "Xanten"']
+    assert read.about("e:Z1") == ['rdfs:label "Z1"']
+
+
+def test_the_summary_shows_links_with_their_share_and_the_options_that_change_them(tmp_path: Path) -> None:
+    read = TablesRead(tmp_path, {name: text for name, text in flights_tables().items() if name != "weather.csv"})
+    assert read.lines[-9:] == [
+        "flights.csv: 300 entities, one in each row; numbered.",
+        "  carrier → airlines.carrier: all of 6 values, such as '9E' (--no-link flights.carrier)",
+        "  tailnum → planes.tailnum: 80% of 60 values, such as 'N101BA'; 12 others have no row there "
+        "(--no-link flights.tailnum)",
+        "  origin → airports.faa: all of 3 values, such as 'EWR' (--no-link flights.origin)",
+        "  dest → airports.faa: 99% of 91 values, such as 'AAQ'; 1 other has no row there (--no-link flights.dest)",
+        "  year: year",
+        "  whole number: month, day, dep_time, flight, distance, hour",
+        "  date and time: time_hour",
+        "  cells that say NA or the like, left out: dep_time (--column flights.dep_time=text)",
+    ]
+
+
+def test_of_very_many_columns_the_first_are_shown_and_how_many_more_there_are(tmp_path: Path) -> None:
+    width = 20_000
+    header, row = (",".join(f"{letter}{place}" for place in range(width)) for letter in "cv")
+    line = TablesRead(tmp_path, {"g.csv": f"id,{header}\nr,{row}\n"}).lines[1]
+    assert line.endswith(f"c12, and {width - 13:,} more")
+
+
+def test_headers_that_repeat_stay_apart(tmp_path: Path) -> None:
+    read = TablesRead(tmp_path, {"g.csv": "id,n,n,n 3,\na,1,2,3,4\n"})
+    assert tuple(read.kinds("g")) == ("n", "n 3", "n 3 4", "column 5")
+
+
+def test_a_folder_of_tables_is_one_graph(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    written(tmp_path / "data", {**flights_tables(50), "more.ttl": "<http://e/a> <http://e/p> <http://e/b> ."})
+    report = build_store([tmp_path / "data"], tmp_path / "store", ImportOptions(sparql=False))
+    links = {(f"{table.table}.{link.column}", link.to) for table in report.tables for link in table.links}
+    assert links == NEW_YORK

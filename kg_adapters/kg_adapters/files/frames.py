@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -11,8 +11,10 @@ from typing import Final, TypeAlias
 import pyoxigraph as ox
 
 from kg_adapters.errors import BackendError, InvalidSource, KGError
+from kg_adapters.files.rows import StatementColumn
 from kg_adapters.files.sources import Source
 from kg_adapters.open_options import ReadingLimits, Refused, setting
+from kg_adapters.tables.passes import Surveyed, TableTask
 from kg_adapters.worker_process import WorkerEnded, WorkerProcess
 
 OUT_OF_MEMORY: Final = 75
@@ -30,16 +32,18 @@ class ReadOrder:
         limits: What it may ask for.
         salvage: Whether to go on behind what cannot be read.
         languages: The languages of names, where a file has those of all.
-        id_column: The column with the ids of a table's rows; guessed when None.
         label_keys: Which features name the nodes of a `graph.json`, as `TYPE=FEATURE`.
+        table: What to do with a table; None where it has turned out to be none, so that only the problem is sent.
+        hash_seed: Makes hashes of texts the same in all processes that are started with it.
     """
 
     source: Source
     limits: ReadingLimits
     salvage: bool
     languages: tuple[str, ...] = ("en", "mul")
-    id_column: str | None = None
     label_keys: tuple[str, ...] = ()
+    table: TableTask | None = None
+    hash_seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,14 @@ class End:
     prefixes: Mapping[str, str]
 
 
-Content: TypeAlias = StatementLines | ox.Quad | Problem | Note | End | None
+@dataclass(frozen=True, slots=True)
+class StatementColumns:
+    """Statements by their relations, which come from a table or a list of edges."""
+
+    columns: Sequence[StatementColumn]
+
+
+Content: TypeAlias = StatementLines | StatementColumns | Surveyed | ox.Quad | Problem | Note | End | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +119,7 @@ def parsed_frames(
         InvalidSource: It could not be started, or cannot read the file.
     """
     try:
-        worker = WorkerProcess("kg_adapters.files.process:send_file", order)
+        worker = WorkerProcess("kg_adapters.files.process:send_file", order, hash_seed=order.hash_seed)
     except BackendError as error:
         raise InvalidSource(f"{order.source.path} cannot be read: {error}") from error
     # A thread receives, since nothing else can wait for a pipe with a deadline on every system.

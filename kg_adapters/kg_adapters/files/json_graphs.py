@@ -10,12 +10,13 @@ import pyoxigraph as ox
 
 from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.files.rdf import Problem
-from kg_adapters.files.tables import Edge, EdgeList
+from kg_adapters.files.rows import StatementColumn
 from kg_adapters.labels import RDF_TYPE
 from kg_adapters.prefixes import WELL_KNOWN, BareIds
+from kg_adapters.tables.edges import Edge, edge_list
 from kg_adapters.terms import XSD
 from kg_boundary.json_stream import BrokenJson, Json, JsonStream
-from kg_boundary.shown import counted, in_quotes
+from kg_boundary.shown import in_quotes
 
 _KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
     "opinion": ("plain_text",),
@@ -248,7 +249,9 @@ def _shown(value: Json) -> str:
     return text if len(text) <= 60 else text[:60] + "…"
 
 
-def read_subgraphs(stream: IO[bytes], name: str, problem: Problem, note: Callable[[str], None]) -> Iterator[ox.Quad]:
+def read_subgraphs(
+    stream: IO[bytes], name: str, problem: Problem, note: Callable[[str], None]
+) -> Iterator[list[StatementColumn]]:
     """Yield the statements of a file; what stands below several topics is stated once.
 
     Args:
@@ -267,9 +270,9 @@ def read_subgraphs(stream: IO[bytes], name: str, problem: Problem, note: Callabl
     if not edges:
         problem(f"{name} holds no triple.", ValueError())
         return
-    read = EdgeList(edges)
-    yield from read.statements()
-    note(f"{name}: {counted(len(edges), 'edge')}, each once. {read.told}")
+    statements, told = edge_list(edges)
+    yield from statements
+    note(f"{name}: {told}")
 
 
 def _edges(text: JsonStream, name: str, problem: Problem) -> Iterator[Edge]:

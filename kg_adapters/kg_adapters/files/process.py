@@ -3,7 +3,7 @@
 import io
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -11,15 +11,28 @@ from typing import Final, TypeAlias
 import pyoxigraph as ox
 
 from kg_adapters.files.entity_json import EntityReader
-from kg_adapters.files.frames import OUT_OF_MEMORY, Content, End, Frame, Note, Problem, ReadOrder, StatementLines
+from kg_adapters.files.frames import (
+    OUT_OF_MEMORY,
+    Content,
+    End,
+    Frame,
+    Note,
+    Problem,
+    ReadOrder,
+    StatementColumns,
+    StatementLines,
+)
 from kg_adapters.files.json_graphs import LabelKeys, read_graph_json, read_subgraphs
 from kg_adapters.files.nesting import WatchedText
 from kg_adapters.files.rdf import RdfDocument, names_schema_org, with_context, with_dates
 from kg_adapters.files.recognition import BAD_FILE, SourceBytes, opened, unreadable
-from kg_adapters.files.sources import ENTITY_JSON, GRAPH_JSON, KGDATA, READ_WHOLE, TABLES
-from kg_adapters.files.table_columns import TABLE_PREFIXES
-from kg_adapters.files.tables import TableReader
+from kg_adapters.files.rows import StatementColumn
+from kg_adapters.files.sources import GRAPH_JSON, KGDATA, READ_WHOLE, TABLES
 from kg_adapters.open_options import ReadingLimits, Refused, setting
+from kg_adapters.tables.iris import TABLE_PREFIXES
+from kg_adapters.tables.passes import Surveyed, SurveyTask, planned_statements, survey_table
+from kg_adapters.tables.rows import SourceTable, batches, csv_table
+from kg_adapters.tables.survey import TableSurvey
 from kg_adapters.worker_process import Send, limit_memory
 
 _Term: TypeAlias = "ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple | ox.DefaultGraph"
@@ -51,18 +64,20 @@ class FrameWriter:
         send: Sends a frame.
         limits: How long a literal may be.
         salvage: Whether to continue after a problem.
+        quiet: Whether problems are left to a later pass over the file.
 
     Attributes:
         source: The file, once it is open.
         text: Its text, once it is read.
     """
 
-    def __init__(self, path: Path, send: Send, limits: ReadingLimits, *, salvage: bool) -> None:
+    def __init__(self, path: Path, send: Send, limits: ReadingLimits, *, salvage: bool, quiet: bool = False) -> None:
         self._path = path
         self._send_frame = send
         self._limits = limits
         self._longest = min(limits.literal_bytes, LONGEST_STATEMENTS)
         self._salvage = salvage
+        self._quiet = quiet
         self._batch: list[ox.Quad] = []
         self._chars = 0
         self._sent = 0
@@ -85,12 +100,24 @@ class FrameWriter:
             if len(self._batch) == _BATCH or self._chars > _BATCH_CHARS:
                 self._flush()
 
+    def columns(self, batches: Iterable[Sequence[StatementColumn]]) -> None:
+        """Send statements by their relations."""
+        for columns in batches:
+            self._sent += sum(len(column.heads) for column in columns)
+            self._send(StatementColumns(columns))
+
+    def surveyed(self, found: Surveyed) -> None:
+        """Send what is known about a table."""
+        self._send(found)
+
     def problem(self, message: str, _cause: BaseException) -> None:
         """Report what cannot be read.
 
         Raises:
             Stopped: Nothing after the problem is wanted.
         """
+        if self._quiet:
+            return
         self._flush()
         self._send(Problem(message))
         if not self._salvage:
@@ -180,7 +207,8 @@ def send_file(_requests: Iterator[object], send: Send, order: ReadOrder) -> None
         InvalidSource: The file is not what it should be.
     """
     limit_memory(order.limits.memory * _MB)
-    writer = FrameWriter(order.source.path, send, order.limits, salvage=order.salvage)
+    quiet = order.salvage and isinstance(order.table, SurveyTask)
+    writer = FrameWriter(order.source.path, send, order.limits, salvage=order.salvage, quiet=quiet)
     prefixes: Mapping[str, str] = {}
     try:
         with suppress(Stopped):
@@ -196,7 +224,11 @@ def _send_content(order: ReadOrder, writer: FrameWriter) -> dict[str, str]:
         with opened(source, order.limits) as content:
             text = WatchedText(content.stream, source.ending, writer.tick)
             writer.source, writer.text = content, text
-            if source.ending in READ_WHOLE:
+            if source.ending in TABLES:
+                _send_table(order, csv_table(source, text, writer.problem, order.limits), writer)
+            elif source.ending == KGDATA:
+                writer.columns(read_subgraphs(text, str(source.path), writer.problem, writer.note))
+            elif source.ending in READ_WHOLE:
                 writer.statements(_whole(order, text, writer))
             elif source.ending == ".jsonld" and names_schema_org(text.peek(_HEAD)):
                 own = WatchedText(io.BufferedReader(with_context(text, str(source.path))), source.ending, writer.tick)
@@ -219,9 +251,20 @@ def _whole(order: ReadOrder, text: WatchedText, writer: FrameWriter) -> Iterator
     source, limits = order.source, order.limits
     if source.ending == GRAPH_JSON:
         return read_graph_json(text, str(source.path), writer.problem, LabelKeys(order.label_keys))
-    if source.ending == KGDATA:
-        return read_subgraphs(text, str(source.path), writer.problem, writer.note)
-    if source.ending == ENTITY_JSON:
-        return EntityReader(str(source.path), writer.problem, order.languages, limits).read(text)
-    table = TableReader(source.path, source.name, writer.problem, writer.note, limits, order.id_column)
-    return table.read(text, source.ending)
+    return EntityReader(str(source.path), writer.problem, order.languages, limits).read(text)
+
+
+def _send_table(order: ReadOrder, table: SourceTable | None, writer: FrameWriter) -> None:
+    if table is None:
+        return
+    if isinstance(order.table, SurveyTask):
+        found = survey_table(order.table, table, writer.problem, writer.tick)
+        if not (isinstance(found, TableSurvey) and found.is_header_alone):
+            writer.surveyed(found)
+            return
+    elif order.table is not None:
+        writer.columns(planned_statements(order.table, table, writer.problem))
+        return
+    elif sum(len(batch.lines) for batch in batches(table, writer.problem)):
+        return
+    writer.problem(f"{table.path} has a header and no row below it.", ValueError())

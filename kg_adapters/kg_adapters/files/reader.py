@@ -1,6 +1,7 @@
 """Read the statements of the files that a graph is made of, and the named graphs that they are in."""
 
 import re
+import secrets
 from codecs import BOM_UTF8
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -11,7 +12,17 @@ from typing import Final
 import pyoxigraph as ox
 
 from kg_adapters.errors import InvalidRequest, InvalidSource
-from kg_adapters.files.frames import Content, End, Note, Problem, ReadOrder, StatementLines, parsed_frames
+from kg_adapters.files.choice import ChosenGraphs, ReadFilter
+from kg_adapters.files.frames import (
+    Content,
+    End,
+    Note,
+    Problem,
+    ReadOrder,
+    StatementColumns,
+    StatementLines,
+    parsed_frames,
+)
 from kg_adapters.files.json_graphs import LabelKeys
 from kg_adapters.files.rdf import LINE_FORMATS, LONGEST, LineBlock, RdfLines
 from kg_adapters.files.recognition import BAD_FILE, SourceBytes, opened, recognized, unreadable
@@ -25,54 +36,23 @@ from kg_adapters.files.rows import (
     line_of,
     node_text,
     row_of,
-    tag_of,
     terms_of,
     unescaped,
 )
-from kg_adapters.files.sources import GRAPH_JSON, RDF_FORMATS, Source
+from kg_adapters.files.sources import GRAPH_JSON, RDF_FORMATS, TABLES, Source
 from kg_adapters.index.graph_index import StringTable
-from kg_adapters.labels import Vocabulary, read_relation
 from kg_adapters.open_options import ReadingLimits, Refused
-from kg_adapters.prefixes import WELL_KNOWN, WIKIDATA, Prefixes, is_prefix
-from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, BlankNode, Iri
+from kg_adapters.prefixes import is_prefix
+from kg_adapters.tables.edges import EdgeSurvey
+from kg_adapters.tables.options import TableOptions
+from kg_adapters.tables.passes import Surveyed, SurveyTask, TableTask, plan_sources
+from kg_adapters.tables.report import TableReport
+from kg_adapters.tables.survey import TableSurvey
+from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, BlankNode
 
 # What the parser calls nodes without a name is random; numbers make an import repeatable.
 _NAMELESS: Final = re.compile(r"[a-f][0-9a-f]{15,31}|anon-.*", re.DOTALL)
 _NUMBERED: Final = "_:f"
-_KEPT_GRAPHS: Final = 1_000
-
-
-class ChosenGraphs:
-    """The named graphs that were chosen, and those that were met."""
-
-    def __init__(self, chosen: Sequence[str]) -> None:
-        self._chosen = frozenset(chosen)
-        self._met: set[str] = set()
-
-    @property
-    def chosen(self) -> bool:
-        """Whether there is a choice at all."""
-        return bool(self._chosen)
-
-    def wants(self, graph: str | None) -> bool:
-        """Say whether statements of a graph are to be read, given its IRI, or None where it has none."""
-        if not self._chosen:
-            return True
-        if graph is None:
-            return False
-        if graph in self._chosen or len(self._met) < _KEPT_GRAPHS:
-            self._met.add(graph)
-        return graph in self._chosen
-
-    def check(self) -> None:
-        """Make sure that every chosen graph was met.
-
-        Raises:
-            InvalidSource: One of them was not.
-        """
-        for missing in sorted(self._chosen - self._met):
-            there = ", ".join(f"<{graph}>" for graph in sorted(self._met)[:10]) or "none"
-            raise InvalidSource(f"No statement is in a graph <{missing}>. Named graphs that were read: {there}.")
 
 
 class FileTerms:
@@ -180,46 +160,6 @@ def _is_label(label: str) -> bool:
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class ReadFilter:
-    """Keeps statements of some relations, and what names and describes entities in some languages.
-
-    Args:
-        relations: IRIs of the relations.
-        vocabulary: What names and describes; its texts are kept without a language and in its languages.
-    """
-
-    relations: frozenset[str]
-    vocabulary: Vocabulary
-
-    @classmethod
-    def of(cls, texts: Iterable[str], vocabulary: Vocabulary, namespaces: dict[str, str]) -> "ReadFilter | None":
-        """Return the filter for relations as people write them, `P31` or `ex:part` or an IRI; None for no relations.
-
-        Raises:
-            InvalidRequest: A text is none of these.
-        """
-        prefixes = Prefixes({**WELL_KNOWN, **WIKIDATA.namespaces, **namespaces}, None, WIKIDATA.relations)
-        relations = frozenset(read_relation(text, prefixes).value for text in texts)
-        return cls(relations, vocabulary) if relations else None
-
-    @property
-    def pattern(self) -> re.Pattern[bytes]:
-        """What a line of N-Triples holds that may be kept."""
-        iris = sorted({*self.relations, *(text.value for text in self.vocabulary.texts)})
-        return re.compile(b"|".join(re.escape(f"<{iri}>".encode()) for iri in iris))
-
-    def keeps(self, row: Row) -> bool:
-        """Say whether a statement is kept."""
-        _, relation, _, datatype, language = row
-        if relation in self.relations:
-            return True
-        if datatype is None or Iri(relation) not in self.vocabulary.texts:
-            return False
-        tag = None if language is None else tag_of(language)
-        return self.vocabulary.rank(tag) <= self.vocabulary.rank(None)
-
-
 _LONGEST_LINE: Final = LONGEST // 2
 
 _KEPT_PROBLEMS: Final = 10
@@ -260,7 +200,7 @@ class SourceReader:
         first_file: The number of the first file, which labels of blank nodes get; None where one file is the graph.
         limits: What one file may ask for.
         languages: The languages of names, where a file has those of all.
-        id_column: The column with the ids of a table's rows; guessed when None.
+        tables: What people said about tables; the rest is found.
         label_keys: Which features name the nodes of a `graph.json`, as `TYPE=FEATURE`.
         keep: Which statements are read; all when None.
         quads: Takes what no row says.
@@ -273,6 +213,7 @@ class SourceReader:
         skipped: How many statements, or rests of files, were left out.
         problems: The first of the reasons.
         notes: What was guessed about files.
+        tables: What became of the tables that were planned.
         prefixes: What the files declare, the first declaration of each prefix.
         graph_json: Whether one of the files was a `graph.json`.
     """
@@ -285,7 +226,7 @@ class SourceReader:
         first_file: int | None = None,
         limits: ReadingLimits | None = None,
         languages: tuple[str, ...] = ("en", "mul"),
-        id_column: str | None = None,
+        tables: TableOptions | None = None,
         label_keys: tuple[str, ...] = (),
         keep: ReadFilter | None = None,
         quads: Quads | None = None,
@@ -297,7 +238,11 @@ class SourceReader:
         self._limits = limits or ReadingLimits()
         self._on_wait = on_wait
         self._languages = languages
-        self._id_column = id_column
+        self._table_options = tables or TableOptions()
+        self._plans: dict[Source, TableTask] = {}
+        self._planned: set[Source] = set()
+        # Whoever writes a table cannot foresee which cells share a hash.
+        self._hash_seed = 1 + secrets.randbelow(2**32 - 1)
         LabelKeys(label_keys)  # says at once what is written wrongly
         self._label_keys = label_keys
         self._keep = keep
@@ -308,6 +253,7 @@ class SourceReader:
         self.skipped = 0
         self.problems: list[str] = []
         self.notes: list[str] = []
+        self.tables: tuple[TableReport, ...] = ()
         self.prefixes: dict[str, str] = {}
         self.graph_json = False
 
@@ -323,6 +269,8 @@ class SourceReader:
             InvalidSource: The file cannot be read to its end; the message names the place and what was expected.
         """
         source = source if source.form else recognized(source, self._limits)
+        if source.ending in TABLES and source not in self._planned:
+            self.plan_tables([source])
         self._terms.start_file()
         self._read_bytes, self._content, self._statements = 0, None, 0
         self.graph_json |= source.ending == GRAPH_JSON
@@ -333,6 +281,40 @@ class SourceReader:
             self._problem(f"{source.path}, {error}.", error)
         except BAD_FILE as error:
             self._problem(f"{source.path} {unreadable(error)}.", error)
+
+    def plan_tables(self, sources: Sequence[Source]) -> None:
+        """Survey the tables among some files, and plan what becomes of them; a table that is read alone stands alone.
+
+        Raises:
+            InvalidSource: A table cannot be read, or lacks a column that was named.
+        """
+        tables = [source for source in sources if source.ending in TABLES]
+        plans, reports = plan_sources(tables, self._table_options, self._surveyed)
+        self._planned.update(tables)
+        self._plans |= plans
+        self.tables += reports
+
+    def _surveyed(self, source: Source, task: SurveyTask) -> Surveyed | None:
+        found: Surveyed | None = None
+        try:
+            with closing(parsed_frames(self._order(source, task), self._on_wait)) as frames:
+                for frame in frames:
+                    self._content, self._read_bytes = None, frame.position
+                    match frame.content:
+                        case TableSurvey() | EdgeSurvey() as found:
+                            pass
+                        case Problem(text):
+                            self._problem(text, Refused())
+                        case _:
+                            self._on_wait()
+        except Refused as error:
+            self._problem(f"{source.path}, {error}.", error)
+        return found
+
+    def _order(self, source: Source, task: TableTask | None) -> ReadOrder:
+        return ReadOrder(
+            source, self._limits, self._skip_errors, self._languages, self._label_keys, task, self._hash_seed
+        )
 
     def leave_out(self, links: Sequence[Path]) -> None:
         """Count links that are not followed."""
@@ -360,9 +342,7 @@ class SourceReader:
                     yield rows
 
     def _document(self, source: Source) -> Iterator[list[Row]]:
-        order = ReadOrder(
-            source, self._limits, self._skip_errors, self._languages, self._id_column, label_keys=self._label_keys
-        )
+        order = self._order(source, self._plans.get(source))
         with closing(parsed_frames(order, self._on_wait)) as frames:
             for frame in frames:
                 self._read_bytes = frame.position
@@ -373,6 +353,12 @@ class SourceReader:
         match content:
             case StatementLines(lines):
                 yield from self._rows(source, LineBlock(1, lines), _parsed, quads=True)
+            case StatementColumns(columns):
+                choice = self._keep is not None or self._graphs.chosen
+                for column in columns:
+                    self._statements += len(column.heads)
+                    rows = column.rows()
+                    yield from (row for row in rows if self._wants(row, None)) if choice else rows
             case ox.Quad():
                 yield from self._judged(source, [content])
             case Problem(text):
@@ -382,7 +368,7 @@ class SourceReader:
                     self.notes.append(text)
             case End(prefixes):
                 self._declare(prefixes)
-            case None:
+            case _:
                 self._on_wait()
 
     def _rows(

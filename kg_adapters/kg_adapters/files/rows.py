@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import pyoxigraph as ox
 
@@ -13,6 +13,28 @@ Row: TypeAlias = tuple[str, str, str, str | None, str | None]
 
 Nodes are `node_key`s. A language may have a direction of writing behind it, `en--ltr`.
 """
+
+
+class StatementColumn(NamedTuple):
+    """Statements of one relation.
+
+    Args:
+        relation: Its IRI.
+        heads: The `node_key` of each head.
+        tails: The `node_key` or the text of each tail.
+        datatype: That of the texts; None where the tails are nodes.
+    """
+
+    relation: str
+    heads: list[str]
+    tails: list[str]
+    datatype: str | None
+
+    def rows(self) -> list[Row]:
+        """Return the statements as rows."""
+        relation, datatype = self.relation, self.datatype
+        return [(head, relation, tail, datatype, None) for head, tail in zip(self.heads, self.tails, strict=True)]
+
 
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
 
@@ -104,32 +126,32 @@ _PATH: Final = rf"(?:[{_CHARACTERS}]++|%[0-9A-Fa-f]{{2}})*+"
 
 _BEHIND_PATH: Final = rf"(?:[{_CHARACTERS}?]++|%[0-9A-Fa-f]{{2}})*+"
 
-_AUTHORITY: Final = r"(?://[A-Za-z0-9.-]*+(?::[0-9]++)?+(?=[/?#>])|(?!//)(?!>))"
+_AUTHORITY: Final = r"(?://[A-Za-z0-9.-]*+(?::[0-9]++)?+(?=[/?#>\x1f]|\Z)|(?!//)(?!>))"
 
 # RFC 3987, without its rarer letters.
-_IRI: Final = rf"[A-Za-z][A-Za-z0-9+.-]*+:{_AUTHORITY}{_PATH}(?:\?{_BEHIND_PATH})?+(?:\#{_BEHIND_PATH})?+"
+IRI: Final = rf"[A-Za-z][A-Za-z0-9+.-]*+:{_AUTHORITY}{_PATH}(?:\?{_BEHIND_PATH})?+(?:\#{_BEHIND_PATH})?+"
 
 _TEXT: Final = r'(?:[^"\\\x00-\x1f\x7f-\x9f]++|\\[tbnrf"\\])*+'
 
 _LANGUAGE: Final = "@[A-Za-z]{2,3}(?:-[A-Za-z]{4})?+(?:-[A-Za-z]{2})?+"
 
 # These datatypes go with a language alone.
-_DATATYPE: Final = rf"\^\^<(?!http://www\.w3\.org/1999/02/22-rdf-syntax-ns#(?:l|dirL)angString>){_IRI}>"
+_DATATYPE: Final = rf"\^\^<(?!http://www\.w3\.org/1999/02/22-rdf-syntax-ns#(?:l|dirL)angString>){IRI}>"
 
-_NODE: Final = rf"(?:<({_IRI})>|{_BLANK})"
+_NODE: Final = rf"(?:<({IRI})>|{_BLANK})"
 
 _GAP: Final = r"[ \t]*+"
 
 
 def _line(graph: str) -> re.Pattern[str]:
     tail = rf'(?:{_NODE}|"({_TEXT})"({_LANGUAGE}|{_DATATYPE})?+)'
-    terms = rf"{_GAP}{_NODE}{_GAP}<({_IRI})>{_GAP}{tail}{_GAP}{graph}{_GAP}\.{_GAP}\r?$"
+    terms = rf"{_GAP}{_NODE}{_GAP}<({IRI})>{_GAP}{tail}{_GAP}{graph}{_GAP}\.{_GAP}\r?$"
     return re.compile(rf"^(?:{terms}|(.*)$)", re.MULTILINE)
 
 
 _TRIPLE: Final = _line("()")
 
-_QUAD: Final = _line(f"(?:<({_IRI})>)?+")
+_QUAD: Final = _line(f"(?:<({IRI})>)?+")
 
 _ESCAPE: Final = re.compile(r"\\(?:([tbnrf\"\\])|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8}))")
 

@@ -35,7 +35,7 @@ READ_WHOLE: Final = frozenset({GRAPH_JSON, ENTITY_JSON, KGDATA, *TABLES})
 PACKINGS: Final = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _FOLLOW: Final = "kg-sextant import --follow-links"
 # Their names do not say that they hold a graph: taken when named, passed over in a folder.
-_ONLY_BY_NAME: Final = frozenset({".xml", GRAPH_JSON, *TABLES})
+_ONLY_BY_NAME: Final = frozenset({".xml", GRAPH_JSON})
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +103,14 @@ def look(path: Path) -> FileState:
 
 
 def gather_sources(paths: Sequence[Path], *, follow_links: bool = False) -> Sources:
-    """Return the files to read: each path itself, or every RDF file under it, sorted, none twice.
+    """Return the files to read: each path itself, or every RDF file and table under it, sorted, none twice.
 
     Args:
         paths: Files and folders; where they are links, those that they stand for.
         follow_links: Whether links in a folder are followed that lead outside of it.
 
     Raises:
-        InvalidSource: A path does not exist, or a folder holds no RDF file.
+        InvalidSource: A path does not exist, or a folder holds neither.
     """
     found: dict[Path, str] = {}
     outside: list[Path] = []
@@ -137,8 +137,8 @@ def _file(path: Path) -> Path:
 
 
 def _folder(path: Path, *, follow_links: bool) -> tuple[list[Path], list[Path]]:
-    """Return the RDF files under a folder, and the links that are not followed, both sorted."""
-    wanted = RDF_FORMATS.keys() - _ONLY_BY_NAME
+    """Return the RDF files and tables under a folder, and the links that are not followed, both sorted."""
+    wanted = FORMATS - _ONLY_BY_NAME
     files: list[Path] = []
     outside: list[Path] = []
     for file, leads_outside in _below(path, follow_links=follow_links):
@@ -148,7 +148,9 @@ def _folder(path: Path, *, follow_links: bool) -> tuple[list[Path], list[Path]]:
             files.append(file)
     if not files:
         links = f" Links that lead outside of it, such as {outside[0]}, are read with {_FOLLOW}." if outside else ""
-        raise InvalidSource(f"{path} holds no RDF file. Expected names that end in {_endings(wanted)}.{links}")
+        raise InvalidSource(
+            f"{path} holds no RDF file and no table. Expected names that end in {_endings(wanted)}.{links}"
+        )
     return sorted(files), sorted(outside)
 
 

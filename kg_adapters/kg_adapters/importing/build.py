@@ -17,10 +17,11 @@ import numpy as np
 
 from kg_adapters.definition_files import PROFILE_FILE, SCHEMA_FILE, profile_text, schema_text
 from kg_adapters.errors import InvalidRequest, InvalidSource
+from kg_adapters.files.choice import ReadFilter
 from kg_adapters.files.json_graphs import GRAPH_JSON_NAMESPACES, NODE_NAMESPACE, RELATION_NAMESPACE
-from kg_adapters.files.reader import Quads, ReadFilter, SourceReader, file_number_after
+from kg_adapters.files.reader import Quads, SourceReader, file_number_after
 from kg_adapters.files.recognition import parts_of
-from kg_adapters.files.sources import Source, Sources, gather_sources, look
+from kg_adapters.files.sources import TABLES, Source, Sources, gather_sources, look
 from kg_adapters.importing.import_builder import ImportBuilder
 from kg_adapters.importing.naming import NamingReport, naming_of
 from kg_adapters.index.block_files import Damage
@@ -53,6 +54,7 @@ from kg_adapters.local.swap import exclusively, replacing
 from kg_adapters.local.written_lists import read_lists
 from kg_adapters.open_options import OnProgress, Progress, Stage, ignore_progress
 from kg_adapters.prefixes import BareIds, Prefixes, prefixes_in_use
+from kg_adapters.tables.report import TableReport
 
 # What reads as a full IRI stays one; everything else may be an id.
 _PLAIN: Final = r"(?s:(?!<|_:|urn:|[A-Za-z][A-Za-z0-9+.-]*://)\S(?:.*\S)?)"
@@ -188,6 +190,7 @@ class ImportReport:
         problems: The first of the reasons.
         naming: How many of the entities have a name, and what could name the others.
         notes: What was guessed about the files.
+        tables: What became of each table.
     """
 
     folder: Path
@@ -196,6 +199,7 @@ class ImportReport:
     problems: tuple[str, ...]
     naming: NamingReport
     notes: tuple[str, ...] = ()
+    tables: tuple[TableReport, ...] = ()
 
 
 def build_store(
@@ -287,7 +291,7 @@ class _Import:
             first_file=base.first_file if base else (1 if len(parts) > 1 else None),
             limits=options.limits,
             languages=self._vocabulary.languages,
-            id_column=options.id_column,
+            tables=options.tables,
             label_keys=options.chosen.label_keys,
             keep=_filter(options),
             quads=self._quads,
@@ -312,7 +316,10 @@ class _Import:
         gone = [VECTORS_GONE] if self._base is not None and self._base.has_vectors else []
         graphs = self._quad_counts.summary
         notes = (*self._reader.notes, *([graphs] if graphs else ()), *gone)
-        return ImportReport(folder, counts, self._reader.skipped, tuple(self._reader.problems), naming_of(index), notes)
+        reader = self._reader
+        return ImportReport(
+            folder, counts, reader.skipped, tuple(reader.problems), naming_of(index), notes, reader.tables
+        )
 
     def _write_index(self, folder: Path) -> Counts:
         arrays = folder / INDEX_FOLDER
@@ -330,6 +337,10 @@ class _Import:
 
     def _read(self, folder: Path, builder: ImportBuilder) -> None:
         """Read every file once, for the index and for Oxigraph."""
+        parts = [part for parts in self._parts.values() for part in parts]
+        if any(part.ending in TABLES for part in parts):
+            self._steps.tell("surveying")
+            self._reader.plan_tables(parts)
         if self._base is not None:
             self._base.copy_quads(folder)
         with sparql_part(folder / OXIGRAPH_FOLDER) if self._starts_sparql(folder) else nullcontext() as part:
@@ -386,7 +397,7 @@ class _Import:
             raise InvalidSource(str(error)) from error
 
     def _wait(self) -> None:
-        self._steps.tell("reading", self._reader.position)
+        self._steps.tell(self._steps.stage, self._reader.position)
 
     def _info(self, folder: Path, index: GraphIndex, counts: Counts) -> StoreInfo:
         base, options, reader = self._base, self._options, self._reader

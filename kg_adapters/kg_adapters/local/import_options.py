@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from kg_adapters.labels import ChosenRelations, Vocabulary
 from kg_adapters.open_options import ReadingLimits
+from kg_adapters.tables.options import TableOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class ImportOptions:
         follow_links: Whether links in a folder are followed that lead outside of it.
         relations: Relations to keep, as `P31`, prefixed names or IRIs, with names and descriptions in the languages of
             the vocabulary; every statement when empty.
-        id_column: The column with the ids of a table's rows; guessed when None.
+        tables: What is said about tables; the rest is found.
         limits: What one file may ask for while it is read; they leave the store as it is, so no store is named by them.
     """
 
@@ -37,6 +38,6 @@ class ImportOptions:
     prefixes: Mapping[str, str] = field(default_factory=dict[str, str])
     name: str | None = None
     relations: tuple[str, ...] = ()
-    id_column: str | None = None
+    tables: TableOptions = field(default_factory=TableOptions)
     follow_links: bool = field(default=False, repr=False)
     limits: ReadingLimits = field(default_factory=ReadingLimits, repr=False)

@@ -26,6 +26,8 @@ from kg_adapters.local.store import open_store
 from kg_adapters.local.vectors.entities import embed_store
 from kg_adapters.open_options import OnEmbedding, ReadingLimits, setting
 from kg_adapters.protocol import KGAdapter
+from kg_adapters.tables.options import TableOptions
+from kg_adapters.tables.values import CHOSEN_KINDS
 from kg_adapters.terms import BlankNode, Node
 from kg_boundary.shown import counted, in_quotes, visible_line
 from kg_server.commands import options
@@ -270,7 +272,27 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
         ),
     ] = None,
     id_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The column of a table that holds the ids.")
+        list[str] | None,
+        typer.Option(metavar="[TABLE=]COLUMN", help="The column with the ids of a table's rows. May be repeated."),
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=KIND",
+            help=f"What a column of a table holds: {', '.join(CHOSEN_KINDS)}. May be repeated, as the next ones.",
+        ),
+    ] = None,
+    split: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=SIGN", help="What separates several values in a cell, as in borders=,"),
+    ] = None,
+    link: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TABLE.COLUMN=TABLE.COLUMN", help="The column of ids that a column refers to."),
+    ] = None,
+    no_link: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TABLE.COLUMN", help="A column that refers to no table; all stands for every column."),
     ] = None,
     prefix: options.Prefix = None,
     update: Annotated[
@@ -307,7 +329,7 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
         graphs=tuple(graph_names or ()),
         merge_graphs=merge_graphs,
         relations=tuple(part.strip() for part in (relations or "").split(",") if part.strip()),
-        id_column=id_column,
+        tables=TableOptions(*(tuple(texts or ()) for texts in (id_column, column, split, link, no_link))),
         name=name,
         follow_links=follow_links,
     )
@@ -389,7 +411,10 @@ def _build(files: Sequence[Path], to: Path, reading: "ImportOptions", *, update:
         except (InvalidRequest, InvalidSource) as error:
             raise type(error)(given.told(str(error))) from error
     problems, notes = (tuple(map(given.told, texts)) for texts in (report.problems, report.notes))
-    return replace(report, problems=problems, notes=notes)
+    tables = tuple(
+        replace(table, path=given.told(table.path), repeated=given.told(table.repeated)) for table in report.tables
+    )
+    return replace(report, problems=problems, notes=notes, tables=tables)
 
 
 def _end_lines(to: Path, settings: Settings) -> Iterator[str]:
@@ -402,6 +427,8 @@ def _end_lines(to: Path, settings: Settings) -> Iterator[str]:
 def _lines(report: "ImportReport") -> Iterator[str]:
     yield f"{report.folder}: {contents(report.counts)}."
     yield from report.notes
+    for table in report.tables:
+        yield from table.lines()
     yield from _naming_lines(report.naming)
     yield from skipped_lines(report.skipped, report.problems)
 

@@ -206,6 +206,7 @@ def only_cause(error: BaseException) -> BaseException:
 
 DOING: Final = {
     "waiting": "Waiting for another import of the same graph",
+    "surveying": "Surveying the tables",
     "reading": "Reading",
     "indexing": "Building the adjacency index",
     "searching": "Building the text search",

@@ -1,0 +1,169 @@
+"""Decide whether a column of one table refers to the rows of another: by its values, and by what it is called."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from kg_adapters.tables.survey import ID_NAMES, ColumnSurvey, Hashes
+from kg_adapters.tables.values import ADDRESS, INTEGER, TEXT, words_of
+
+_SHARE: Final = 0.95
+_SHARE_OF_SAME_NAME: Final = 0.5
+_CONVINCING: Final = 6
+"""How many characters beyond the first, of all distinct values together, codes have that are hardly equal by chance."""
+
+_BEHIND: Final = re.compile("ids?|codes?|keys?|refs?|no|nr|num|number|fk|pk|u?uid|guid|iri|uri|names?|list")
+_ROLES: Final = re.compile(
+    "parent|manager|boss|supervisor|predecessor|successor|previous|next|refs?|reports|spouse|mother|father|partner|"
+    "mentor|leader|head|friends?|related|similar|replaces"
+)
+"""What a column is called that refers to other rows of its own table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A column of ids that others may refer to.
+
+    Args:
+        table: The name of its table.
+        column: Its header.
+        ids: Its values.
+        counted: Whether they are numbers, which say nothing by themselves.
+    """
+
+    table: str
+    column: str
+    ids: Hashes
+    counted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """How a column fits a column of ids.
+
+    Args:
+        target: The column of ids.
+        separator: What separates the ids in a cell; nothing where each cell is one.
+        distinct: How many distinct values the column has.
+        matched: How many of them are ids.
+        unmatched: The others.
+    """
+
+    target: Target
+    separator: str
+    distinct: int
+    matched: int
+    unmatched: Hashes
+
+    @property
+    def share(self) -> float:
+        """The share of distinct values that are ids."""
+        return self.matched / max(self.distinct, 1)
+
+
+def match_of(column: ColumnSurvey, target: Target, separator: str) -> Match:
+    """Return how the values of a column fit a column of ids; blank ones are left out unless they are ids."""
+    values = _values(column, separator)
+    found = np.isin(values, target.ids, assume_unique=True)
+    rest = values[~found]
+    said = rest[~np.isin(rest, column.blank)]
+    return Match(target, separator, len(values) - len(rest) + len(said), len(values) - len(rest), rest)
+
+
+def _values(column: ColumnSurvey, separator: str) -> Hashes:
+    if separator and separator in column.parts:
+        return column.parts[separator]
+    return np.zeros(0, np.int64) if column.distinct is None else column.distinct
+
+
+def best_match(table: str, column: ColumnSurvey, targets: Iterable[Target], separators: Iterable[str]) -> Match | None:
+    """Return the ids that a column refers to, or None.
+
+    Args:
+        table: The table of the column.
+        column: The column.
+        targets: What it may refer to.
+        separators: What may separate several ids in a cell; nothing where each cell is one.
+    """
+    tried = list(separators)
+    found = [match for target in targets for match in _matches(table, column, target, tried)]
+    return max(found, key=lambda match: (is_named_for(column.name, match.target), match.share), default=None)
+
+
+def _matches(table: str, column: ColumnSurvey, target: Target, separators: Iterable[str]) -> Iterator[Match]:
+    for separator in separators:
+        if separator and separator not in column.parts:
+            continue
+        match = match_of(column, target, separator)
+        if match.matched and _refers(table, column, match):
+            yield match
+            return
+
+
+def _refers(table: str, column: ColumnSurvey, match: Match) -> bool:
+    """Return whether so many of a column's values are ids that it refers to them, given what it is called."""
+    target = match.target
+    own = target.table == table
+    same = has_same_name(column.name, target)
+    named = same or is_named_for(column.name, target) or (own and any(map(_ROLES.fullmatch, words_of(column.name))))
+    if column.kind not in {TEXT, INTEGER, ADDRESS} and not same:
+        return False
+    if named and same:
+        return match.share >= _SHARE_OF_SAME_NAME
+    if named:
+        return match.share >= _SHARE
+    if target.counted or column.kind == INTEGER:
+        return False
+    if own:
+        return match.matched == match.distinct
+    mean = column.characters / max(column.count, 1)
+    return match.share >= _SHARE and match.distinct * (mean - 1) >= _CONVINCING
+
+
+def has_same_name(header: str, target: Target) -> bool:
+    """Return whether a column is called as a column of ids is, by more than that it holds ids."""
+    return words_of(header) == words_of(target.column) and not _is_general(target.column)
+
+
+def _is_general(header: str) -> bool:
+    name = "".join(words_of(header))
+    return name in ID_NAMES or _BEHIND.fullmatch(name) is not None
+
+
+def is_named_for(header: str, target: Target) -> bool:
+    """Return whether a column is called for the rows of a table: `customer_id`, `homeCustomer` for customers."""
+    words = words_of(header)
+    bare = _without_ending(words)
+    table = words_of(target.table)
+    if not bare or not table:
+        return False
+    # A number called `orders` counts them.
+    plural = bare == words and words[-1] == table[-1] != _singular(table[-1])
+    if bare[-len(table) :] in {table, (*table[:-1], _singular(table[-1]))} and not (target.counted and plural):
+        return True
+    if bare[-len(table) :] == table[-1:] and bare != words:
+        return True
+    return not _is_general(target.column) and bare == _without_ending(words_of(target.column))
+
+
+def names_table(header: str, table: str) -> bool:
+    """Return whether a column of ids is called for a table."""
+    bare, words = _without_ending(words_of(header)), words_of(table)
+    return bool(words) and _singular(bare[-1] if bare else "") == _singular(words[-1])
+
+
+def _without_ending(words: tuple[str, ...]) -> tuple[str, ...]:
+    while len(words) > 1 and _BEHIND.fullmatch(words[-1]) is not None:
+        words = words[:-1]
+    return words
+
+
+def _singular(word: str) -> str:
+    if word.endswith("ies") and len(word) > 4:
+        return f"{word[:-3]}y"
+    if word.endswith(("ses", "xes", "zes", "ches", "shes")):
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word

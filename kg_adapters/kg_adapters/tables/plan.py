@@ -1,0 +1,299 @@
+"""Plan what becomes of all tables of an import: ids, names, and where each column leads."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+
+from kg_adapters.tables.edges import EdgeColumns, EdgePlan, EdgeSurvey, edge_columns
+from kg_adapters.tables.iris import ENTITY, own_space
+from kg_adapters.tables.links import Match, Target, best_match, has_same_name, is_named_for, match_of, names_table
+from kg_adapters.tables.options import TableOptions, names_column
+from kg_adapters.tables.survey import ID_NAMES, SEPARATORS, SUREST_ID_NAMES, ColumnSurvey, Hashes, TableSurvey
+from kg_adapters.tables.values import ADDRESS, INTEGER, TEXT, Kind, words_of
+
+Role: TypeAlias = Literal["id", "label", "description", "alias", "value", "link", "empty"]
+
+_NAMES: Final = ("name", "label", "title", "fullname", "displayname", "preflabel", "rdfslabel")
+_DESCRIPTIONS: Final = frozenset({"description", "summary", "abstract", "comment"})
+_ALIASES: Final = re.compile(
+    "alias|aliases|(?:alt|alternate|alternative|other)names?|alsoknownas|aka|synonyms?|nicknames?|(?:skos)?altlabels?"
+)
+_LEAST_DISTINCT: Final = 0.8
+_LONGEST_NAME: Final = 80
+_LIKELY_ID_KINDS: Final = frozenset({TEXT, INTEGER, ADDRESS})
+
+
+@dataclass(frozen=True, slots=True)
+class LinkPlan:
+    """Where a column leads.
+
+    Args:
+        table: The table that it leads to.
+        column: The column there that holds the ids.
+        space: What the IRIs of its rows begin with.
+        distinct: How many distinct values the column has.
+        matched: How many of them are ids of rows.
+        unmatched: The others, as hashes.
+    """
+
+    table: str
+    column: str
+    space: str
+    distinct: int
+    matched: int
+    unmatched: frozenset[int] = field(default=frozenset(), compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPlan:
+    """What becomes of a column.
+
+    Args:
+        name: Its header.
+        role: What it is for.
+        kind: The kind of its values.
+        separator: What separates the values in a cell; nothing where each cell is one.
+        link: Where it leads, if it does.
+    """
+
+    name: str
+    role: Role
+    kind: Kind = TEXT
+    separator: str = ""
+    link: LinkPlan | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """What becomes of a table with an entity in each row.
+
+    Args:
+        columns: What becomes of each column.
+        key: The column with the ids of rows; None where rows are numbered.
+        space: What the IRIs of rows begin with.
+    """
+
+    columns: tuple[ColumnPlan, ...]
+    key: int | None
+    space: str
+
+    def place_of(self, role: Role) -> int | None:
+        """Return the first column with a role."""
+        return next((place for place, column in enumerate(self.columns) if column.role == role), None)
+
+
+Plan: TypeAlias = TablePlan | EdgePlan
+
+
+def plan_tables(
+    tables: Sequence[TableSurvey], edges: Mapping[int, EdgeSurvey], options: TableOptions
+) -> tuple[Plan, ...]:
+    """Return what becomes of each table, given all of them.
+
+    Args:
+        tables: What is known about each.
+        edges: By their places, what is known about those that are lists of edges.
+        options: What people said about them.
+
+    Raises:
+        InvalidSource: A column that was named is in no table.
+    """
+    options.check([(table.name, table.names) for table in tables])
+    return _Planning(tables, edges, options).plans()
+
+
+def edges_in(table: TableSurvey, options: TableOptions) -> EdgeColumns | None:
+    """Return where a table has its edges, or None where it has an entity in each row."""
+    return None if options.id_column(table.name, table.names) is not None else edge_columns(table)
+
+
+class _Planning:
+    """The planning of one import."""
+
+    def __init__(self, tables: Sequence[TableSurvey], edges: Mapping[int, EdgeSurvey], options: TableOptions) -> None:
+        self._tables = tables
+        self._edges = edges
+        self._options = options
+        rows = [place for place in range(len(tables)) if place not in edges]
+        candidates = {place: list(self._candidates(tables[place])) for place in rows}
+        self._keys = {place: self._key(place, candidates) for place in rows}
+        self._targets = {place: _target(tables[place], key) for place, key in self._keys.items() if key is not None}
+
+    def plans(self) -> tuple[Plan, ...]:
+        """Return what becomes of each table."""
+        return tuple(
+            self._edge_plan(table, self._edges[place]) if place in self._edges else self._table_plan(place)
+            for place, table in enumerate(self._tables)
+        )
+
+    def _candidates(self, table: TableSurvey) -> Iterator[int]:
+        """Yield the columns that may hold the ids of rows; that which was chosen alone."""
+        chosen = self._options.id_column(table.name, table.names) or table.key
+        if chosen is not None:
+            yield table.names.index(chosen)
+            return
+        unique = [place for place in range(len(table.columns)) if table.is_unique(place)]
+        named = [place for name in ID_NAMES for place in unique if table.columns[place].plain == name]
+        if named:
+            yield named[0]
+            return
+        yield from (place for place in unique if table.columns[place].kind in _LIKELY_ID_KINDS or place == unique[0])
+
+    def _key(self, place: int, candidates: Mapping[int, Sequence[int]]) -> int | None:
+        """Return the column with the ids of a table's rows, or None where they are numbered."""
+        table, mine = self._tables[place], candidates[place]
+        if len(mine) == 1 and (self._options.id_column(table.name, table.names) or table.key):
+            return mine[0]
+        mine = [each for each in mine if not self._is_of_another(table, each, candidates)]
+        used = {each: self._references(place, each, candidates) for each in mine}
+        if mine and max(used.values()) > used[mine[0]]:
+            return max(mine, key=lambda each: used[each])
+        column = table.columns[mine[0]] if mine else None
+        if column is None:
+            return None
+        surest = mine[0] == 0 or column.plain in ID_NAMES or words_of(column.name)[-1:] == ("id",)
+        return mine[0] if surest or used[mine[0]] else None
+
+    def _is_of_another(self, table: TableSurvey, place: int, candidates: Mapping[int, Sequence[int]]) -> bool:
+        """Return whether a column holds the ids of another table, each once by chance or because one row is for one."""
+        column = table.columns[place]
+        if column.plain in ID_NAMES or names_table(column.name, table.name):
+            return False
+        for other, places in candidates.items():
+            owner = self._tables[other]
+            if owner is table or not names_table(column.name, owner.name):
+                continue
+            for each in places:
+                match = match_of(column, _target(owner, each), "")
+                if match.matched == match.distinct:
+                    return True
+        return False
+
+    def _references(self, place: int, key: int, candidates: Mapping[int, Sequence[int]]) -> int:
+        """Return how many columns would refer to a table's rows if its ids were in this column."""
+        target = _target(self._tables[place], key)
+        count = 0
+        for other in candidates:
+            table = self._tables[other]
+            for each, column in enumerate(table.columns):
+                # A table that has the same ids is not referred to: its rows are the same.
+                if not (other == place and each == key) and not table.is_unique(each):
+                    count += best_match(table.name, column, [target], ("", *SEPARATORS)) is not None
+        return count
+
+    def _table_plan(self, place: int) -> TablePlan:
+        table, key = self._tables[place], self._keys[place]
+        plain = [column.plain for column in table.columns]
+        others = [each for each in range(len(plain)) if each != key]
+        columns = [self._column(place, each) for each in range(len(plain))]
+        label = next((each for name in _NAMES for each in others if plain[each] == name), None)
+        if label is None and not (key is not None and _are_names(table.columns[key])):
+            # Names stand first, or behind the id; further on, what is said of a row may be distinct too.
+            label = next((each for each in others[:1] if _names_rows(table, each, columns[each])), None)
+        roles: dict[int | None, Role] = {
+            next((each for each in others if plain[each] in _DESCRIPTIONS), None): "description",
+            label: "label",
+            key: "id",
+        }
+        columns = [
+            replace(column, role=roles[each], link=None, separator="") if each in roles else column
+            for each, column in enumerate(columns)
+        ]
+        own = key is None or table.columns[key].counted
+        # Numbers are given anew in every table; other ids say what they mean.
+        return TablePlan(tuple(columns), key, own_space(table.name) if own else ENTITY)
+
+    def _column(self, place: int, each: int) -> ColumnPlan:
+        """Return what becomes of a column that is neither id nor name."""
+        table = self._tables[place]
+        column = table.columns[each]
+        chosen = self._options.kind_of(table.name, column.name)
+        if not column.count or (column.says_nothing and not chosen):
+            return ColumnPlan(column.name, "empty")
+        separator = self._options.separator_of(table.name, column.name)
+        if _ALIASES.fullmatch(column.plain) is not None:
+            found = separator or next((sign for sign in SEPARATORS if sign in column.parts), "")
+            return ColumnPlan(column.name, "alias", separator=found)
+        match = self._match(place, column, separator)
+        if match is None:
+            return ColumnPlan(column.name, "value", column.kind, separator)
+        target = match.target
+        link = LinkPlan(
+            target.table,
+            target.column,
+            own_space(target.table) if target.counted else ENTITY,
+            match.distinct,
+            match.matched,
+            frozenset(match.unmatched.tolist()),
+        )
+        return ColumnPlan(column.name, "link", TEXT, match.separator, link)
+
+    def _match(self, place: int, column: ColumnSurvey, separator: str) -> Match | None:
+        table, options = self._tables[place], self._options
+        wanted = options.link_of(table.name, column.name)
+        declared = table.links.get(column.name)
+        for target in self._targets.values():
+            if wanted and names_column(wanted, target.table, target.column):
+                return match_of(column, target, separator)
+            if not wanted and declared == (target.table, target.column):
+                return match_of(column, target, separator)
+        if options.kind_of(table.name, column.name) or not options.may_link(table.name, column.name):
+            return None
+        return best_match(table.name, column, self._targets.values(), (separator,) if separator else ("", *SEPARATORS))
+
+    def _edge_plan(self, table: TableSurvey, edges: EdgeSurvey) -> EdgePlan:
+        at = edge_columns(table)
+        assert at is not None  # noqa: S101 - it was surveyed as a list of edges
+        ids = [target.ids for target in self._targets.values()]
+        known = np.unique(np.concatenate([np.zeros(0, np.int64), *ids]))
+        kinds = edges.kinds(known)
+        sides = ((table.columns[at.head].name, edges.heads), (table.columns[at.tail].name, edges.tails(kinds)))
+        spaces = [self._space(header if at.header else "", ends) for header, ends in sides]
+        return EdgePlan(kinds, (spaces[0], spaces[1]), known, at)
+
+    def _space(self, header: str, ends: Hashes) -> str:
+        """Return what the IRIs of an edge list's nodes begin with: those of a table whose numbers they are."""
+        column = ColumnSurvey(header, distinct=ends)
+        counted = [target for target in self._targets.values() if target.counted]
+        fitting = [target for target in counted if match_of(column, target, "").share >= _LEAST_KNOWN]
+        named = [target for target in fitting if is_named_for(header, target) or has_same_name(header, target)]
+        found = named or fitting
+        return own_space(found[0].table) if len(found) == 1 else ENTITY
+
+
+_LEAST_KNOWN: Final = 0.95
+
+
+def _target(table: TableSurvey, place: int) -> Target:
+    column = table.columns[place]
+    ids = np.zeros(0, np.int64) if column.distinct is None else column.distinct
+    return Target(table.name, column.name, ids, column.counted)
+
+
+def _names_rows(table: TableSurvey, place: int, plan: ColumnPlan) -> bool:
+    column = table.columns[place]
+    if plan.role != "value" or plan.kind != TEXT or plan.separator or column.count * 2 <= table.rows:
+        return False
+    if column.distinct is None or len(column.distinct) < _LEAST_DISTINCT * column.count:
+        return False
+    lettered = any(map(str.isalpha, "".join(column.examples)))
+    return lettered and column.characters <= _LONGEST_NAME * column.count
+
+
+def _are_names(column: ColumnSurvey) -> bool:
+    """Return whether ids are what people call the rows: words, not codes or numbers."""
+    if column.plain in ID_NAMES:
+        return False
+    return column.plain in _NAMES or column.worded > 0.5
+
+
+def repeated_id(table: TableSurvey, plan: TablePlan) -> int | None:
+    """Return the column in which an id stands twice: that of the ids, or else the first that is called so."""
+    if plan.key is not None:
+        return plan.key if table.columns[plan.key].repeat is not None else None
+    named = (place for place, column in enumerate(table.columns) if column.plain in SUREST_ID_NAMES)
+    first = next(named, None)
+    return first if first is not None and table.columns[first].repeat is not None else None

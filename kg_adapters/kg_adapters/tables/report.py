@@ -1,0 +1,214 @@
+"""Describe what became of the tables of an import, and the options that change it."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kg_adapters.tables.edges import EdgePlan, EdgeSurvey
+from kg_adapters.tables.plan import ColumnPlan, LinkPlan, Plan, TablePlan, repeated_id
+from kg_adapters.tables.survey import ColumnSurvey, TableSurvey
+from kg_adapters.tables.values import TEXT
+from kg_boundary.shown import counted, in_quotes, listed
+
+
+@dataclass(frozen=True, slots=True)
+class LinkReport:
+    """Where a column leads.
+
+    Args:
+        column: The column.
+        to: The column that holds the ids, as `TABLE.COLUMN`.
+        values: How many distinct values the column has.
+        matched: How many of them are ids of rows; the others became entities without a row.
+        share: The same as a share of one.
+        example: One of the values.
+        separator: What separates several ids in a cell; nothing where each cell is one.
+        undo: The option that makes the column values again.
+    """
+
+    column: str
+    to: str
+    values: int
+    matched: int
+    share: float
+    example: str
+    separator: str
+    undo: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What was not read, or not as what it may be.
+
+    Args:
+        columns: The columns.
+        why: What was left out, and why.
+        option: The option that keeps it; nothing where there is nothing to keep.
+    """
+
+    columns: tuple[str, ...]
+    why: str
+    option: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TableReport:
+    """What became of a table.
+
+    Args:
+        path: The file.
+        table: What the table is called, and the class of its rows.
+        rows: How many rows it has; of a list of edges, how many edges.
+        edges: Whether it is a list of edges.
+        id: The column with the ids of rows; None where they are numbered.
+        label: The column with their names.
+        description: The column that describes them.
+        aliases: The columns with further names.
+        links: The columns that lead to rows.
+        columns: The other columns, or the relations of edges, by the kind of their values.
+        left_out: What was left out.
+        repeated: Where an id stands twice, and what was done about it; else empty.
+    """
+
+    path: str
+    table: str
+    rows: int
+    edges: bool = False
+    id: str | None = None
+    label: str | None = None
+    description: str | None = None
+    aliases: tuple[str, ...] = ()
+    links: tuple[LinkReport, ...] = ()
+    columns: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    repeated: str = ""
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines that people read."""
+        if self.repeated:
+            yield self.repeated
+        yield f"{self.path}: {self._rows()}."
+        for link in self.links:
+            share = f"{link.share:.0%}".replace("100%", "all" if link.matched == link.values else ">99%")
+            rest = link.values - link.matched
+            behind = f"; {counted(rest, 'other has', 'others have')} no row there" if rest else ""
+            several = f", several separated by {in_quotes(link.separator)}" if link.separator else ""
+            yield (
+                f"  {link.column} → {link.to}: {share} of {counted(link.values, 'value')}, such as "
+                f"{in_quotes(link.example)}{several}{behind} ({link.undo})"
+            )
+        for kind, names in self.columns:
+            yield f"  {kind}: {listed(names, ', ')}"
+        for each in self.left_out:
+            option = f" ({each.option})" if each.option else ""
+            yield f"  {each.why}: {listed(each.columns, ', ')}{option}"
+
+    def _rows(self) -> str:
+        if self.edges:
+            return f"{counted(self.rows, 'edge')}, one in each row"
+        about = [f"id: {self.id}" if self.id is not None else "numbered"]
+        about += [f"name: {self.label}"] if self.label is not None else []
+        about += [f"description: {self.description}"] if self.description is not None else []
+        about += [f"other names: {', '.join(self.aliases)}"] if self.aliases else []
+        return f"{counted(self.rows, 'entity', 'entities')}, one in each row; {listed(about, '; ')}"
+
+
+def report_of(table: TableSurvey, plan: Plan, edges: EdgeSurvey | None) -> TableReport:
+    """Return what became of a table."""
+    if isinstance(plan, EdgePlan):
+        return _edge_report(table, plan, edges)
+    columns = list(zip(table.columns, plan.columns, strict=True))
+    kinds: dict[str, list[str]] = {}
+    for _, column in columns:
+        if column.role == "value":
+            kinds.setdefault(_kind_name(column), []).append(column.name)
+    return TableReport(
+        table.path,
+        table.name,
+        table.rows,
+        id=None if plan.key is None else table.names[plan.key],
+        label=_named(plan, "label"),
+        description=_named(plan, "description"),
+        aliases=tuple(column.name for _, column in columns if column.role == "alias"),
+        links=tuple(
+            _link_report(table.name, survey, column, column.link)
+            for survey, column in columns
+            if column.link is not None
+        ),
+        columns=tuple((kind, tuple(names)) for kind, names in kinds.items()),
+        left_out=tuple(_left_out(table.name, columns)),
+        repeated=_repeated(table, plan),
+    )
+
+
+def _edge_report(table: TableSurvey, plan: EdgePlan, edges: EdgeSurvey | None) -> TableReport:
+    kinds: dict[str, list[str]] = {}
+    for relation, kind in plan.kinds.items():
+        kinds.setdefault("edges" if kind is None else kind.name, []).append(relation)
+    unread = () if plan.at is None else plan.at.unread
+    left = LeftOut(unread, "left out, since an edge has no values", _flag("--id-column", f"{table.name}=COLUMN"))
+    return TableReport(
+        table.path,
+        table.name,
+        0 if edges is None else edges.edges,
+        edges=True,
+        columns=tuple((kind, tuple(names)) for kind, names in kinds.items()),
+        left_out=(left,) if unread else (),
+    )
+
+
+def _named(plan: TablePlan, role: str) -> str | None:
+    return next((column.name for column in plan.columns if column.role == role), None)
+
+
+def _kind_name(column: ColumnPlan) -> str:
+    read_as = f" ({column.kind.read_as})" if column.kind.read_as else ""
+    several = f", several separated by {in_quotes(column.separator)}" if column.separator else ""
+    return f"{column.kind.name}{read_as}{several}"
+
+
+def _link_report(table: str, survey: ColumnSurvey, column: ColumnPlan, link: LinkPlan) -> LinkReport:
+    return LinkReport(
+        column.name,
+        f"{link.table}.{link.column}",
+        link.distinct,
+        link.matched,
+        round(link.matched / max(link.distinct, 1), 4),
+        next(iter(survey.examples), ""),
+        column.separator,
+        _flag("--no-link", f"{table}.{column.name}"),
+    )
+
+
+def _left_out(table: str, columns: Sequence[tuple[ColumnSurvey, ColumnPlan]]) -> Iterator[LeftOut]:
+    empty = tuple(column.name for _, column in columns if column.role == "empty")
+    if empty:
+        yield LeftOut(empty, "no value in any row")
+    blank = tuple(
+        column.name
+        for survey, column in columns
+        if len(survey.blank) and column.role == "value" and column.kind != TEXT
+    )
+    if blank:
+        yield LeftOut(blank, "cells that say NA or the like, left out", _flag("--column", f"{table}.{blank[0]}=text"))
+    dates = tuple(column.name for survey, column in columns if survey.ambiguous and column.role == "value")
+    if dates:
+        option = _flag("--column", f"{table}.{dates[0]}=dmy")
+        yield LeftOut(dates, "dates read as text, since day or month may stand first", f"{option} or =mdy")
+
+
+def _repeated(table: TableSurvey, plan: TablePlan) -> str:
+    """Return where an id stands in two rows, or in a column of ids none."""
+    place = repeated_id(table, plan)
+    repeat = None if place is None else table.columns[place].repeat
+    if place is None or repeat is None:
+        return ""
+    said = f"{table.path}, line {repeat[1]:,}: the {table.names[place]} is that of line {repeat[0]:,}"
+    if plan.key is not None:
+        return f"{said}; rows with the same id become one entity."
+    flag = _flag("--id-column", table.names[place])
+    return f"{said}, so the rows are numbered. To make rows with the same id one entity: {flag}."
+
+
+def _flag(name: str, value: str) -> str:
+    return shlex.join([name, value])

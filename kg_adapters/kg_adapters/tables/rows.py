@@ -1,0 +1,217 @@
+"""What a table is, wherever its rows come from, and the reader of CSV and TSV."""
+
+import csv
+import io
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import IO, Final
+
+from kg_adapters.errors import InvalidSource
+from kg_adapters.files.rdf import Problem
+from kg_adapters.files.sources import Source
+from kg_adapters.open_options import ReadingLimits, Refused, setting
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTable:
+    """A table whose rows can be read once.
+
+    Args:
+        name: What it is called; its rows are of the class of this name.
+        path: Where it is, for messages.
+        columns: The headers, none twice.
+        rows: The cells of each row as texts, nothing for a missing one, and the line that the row is in or its number.
+            A row may be shorter than the header.
+        first: The header as it was written, and its line, where it might be a row.
+        commas: Whether numbers may have a decimal comma.
+        key: The column that the source declares to hold the ids of rows.
+        links: The table and column that the source declares each of these columns to refer to.
+    """
+
+    name: str
+    path: str
+    columns: tuple[str, ...]
+    rows: Iterator[tuple[int, Sequence[str]]]
+    first: tuple[int, tuple[str, ...]] | None = None
+    commas: bool = False
+    key: str | None = None
+    links: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some rows of a table.
+
+    Args:
+        lines: The line of each row; shape [r].
+        columns: The cells of each column; shape [c][r].
+        even: Whether all rows had as many cells as there are columns.
+    """
+
+    lines: Sequence[int]
+    columns: Sequence[Sequence[str]]
+    even: bool
+
+
+_ROWS: Final = 4_096
+_CELLS: Final = 1 << 18
+_CHARACTERS: Final = 1 << 22
+
+
+def batches(table: SourceTable, problem: Problem, *, header: bool = True) -> Iterator[Batch]:
+    """Yield the rows of a table in batches of bounded size.
+
+    Args:
+        table: The table.
+        problem: Called for every row that has more cells than the table has columns; such a row is left out.
+        header: Whether the first row of the file is a header, and no row.
+    """
+    width = len(table.columns)
+    lines, rows, characters, even = list[int](), list[Sequence[str]](), 0, True
+    first = iter(() if header or table.first is None else (table.first,))
+    for line, cells in chain(first, table.rows):
+        if len(cells) != width:
+            even = False
+            if any(cells[width:]):
+                problem(
+                    f"{table.path}, line {line:,}: it has {len(cells)} cells, and the header {width}.", ValueError()
+                )
+                continue
+            cells = (*cells[:width], *[""] * (width - len(cells)))  # noqa: PLW2901 - the row, completed
+        lines.append(line)
+        rows.append(cells)
+        characters += sum(map(len, cells))
+        if len(rows) >= _ROWS or len(rows) * width >= _CELLS or characters >= _CHARACTERS:
+            yield Batch(lines, list(zip(*rows, strict=True)), even)
+            lines, rows, characters = [], [], 0
+    if rows or not even:
+        yield Batch(lines, list(zip(*rows, strict=True)) or [()] * width, even)
+
+
+_SIGNS: Final = {".tsv": "\t"}
+# Wider ones are matrices, of which each cell would be a relation of its own.
+_MOST_COLUMNS: Final = 25_000
+_SNIFFED: Final = 1 << 16
+_UTF_16: Final = (BOM_UTF16_LE, BOM_UTF16_BE)
+
+
+def stem_of(name: str) -> str:
+    """Return what the table in a file of this name is called."""
+    return Path(name).name.partition(".")[0] or "table"
+
+
+def csv_table(source: Source, stream: IO[bytes], problem: Problem, limits: ReadingLimits) -> SourceTable | None:
+    """Return the table in a file of CSV or TSV, or None where it is empty, which is reported.
+
+    Args:
+        source: The file.
+        stream: Its content.
+        problem: Called for every row that cannot be read; it raises, or lets the rest be read.
+        limits: How long a cell may be.
+
+    Raises:
+        InvalidSource: It is not UTF-8; also raised by the rows.
+        Refused: It has too many columns.
+    """
+    text = io.TextIOWrapper(stream, "utf-8-sig", newline="")
+    path = source.path
+    file = _CsvFile(text, path, problem, limits)
+    rows = file.rows(_SIGNS.get(source.ending))
+    line, cells = next(rows, (0, []))
+    if not cells:
+        problem(f"{path} is empty: a table is a header and rows below it.", ValueError())
+        return None
+    if len(cells) > _MOST_COLUMNS:
+        raise Refused(
+            f"line {line:,}: it has {len(cells):,} columns, and at most {_MOST_COLUMNS:,} are read; a "
+            "table with the columns head,relation,tail may hold any number of values"
+        )
+    return SourceTable(
+        stem_of(source.name), str(path), distinct(cells), rows, (line, tuple(cells)), commas=file.sign in ";\t|"
+    )
+
+
+def distinct(headers: Sequence[str]) -> tuple[str, ...]:
+    """Return headers of which none is empty or stands twice."""
+    names: dict[str, None] = {}
+    for place, header in enumerate(headers, start=1):
+        name = header or f"column {place}"
+        while name in names:
+            name = f"{name} {place}"
+        names[name] = None
+    return tuple(names)
+
+
+class _CsvFile:
+    """Reads rows of CSV.
+
+    Attributes:
+        sign: What separates cells.
+    """
+
+    def __init__(self, text: io.TextIOWrapper, path: Path, problem: Problem, limits: ReadingLimits) -> None:
+        self._text = text
+        self._path = path
+        self._problem = problem
+        self._limits = limits
+        self.sign = ","
+
+    def rows(self, sign: str | None) -> Iterator[tuple[int, list[str]]]:
+        """Yield the cells of each row that has any, and the line that it ends in."""
+        try:
+            yield from self._rows(sign)
+        except UnicodeDecodeError as error:
+            encoding = "utf-16" if error.object.startswith(_UTF_16) else "latin1"
+            raise self._other_encoding(error.reason, encoding) from error
+
+    def _rows(self, sign: str | None) -> Iterator[tuple[int, list[str]]]:
+        csv.field_size_limit(self._limits.literal_bytes)
+        lines = _Lines(self._text)
+        if "\0" in lines.first:
+            raise self._other_encoding("it holds zero bytes", "utf-16")
+        self.sign = sign or max(
+            ",;\t|", key=lambda each: sum(map(len, csv.reader([lines.first[:_SNIFFED]], delimiter=each)))
+        )
+        rows = csv.reader(lines, delimiter=self.sign)
+        while True:
+            start = rows.line_num + 1
+            try:
+                cells = next(rows, None)
+            except csv.Error as error:
+                cause = f"is a quote not closed? Else {setting('imports.literal_mb')} allows more"
+                self._problem(f"{self._path}, line {start:,}: {error}; {cause}.", error)
+                continue
+            if cells is None:
+                return
+            if lines.ended:
+                self._problem(f"{self._path}, line {start:,}: a quote in this row is never closed.", ValueError())
+                return
+            cells = [cell.strip() for cell in cells]
+            if any(cells):
+                yield rows.line_num, cells
+
+    def _other_encoding(self, reason: str, encoding: str) -> InvalidSource:
+        return InvalidSource(
+            f"{self._path} is not UTF-8 text: {reason}. Save it as UTF-8 (iconv -f {encoding} -t utf-8)."
+        )
+
+
+class _Lines:
+    """The lines of a text.
+
+    Attributes:
+        first: The first one.
+        ended: Whether more were wanted than there are, as happens within quotes that are never closed.
+    """
+
+    def __init__(self, text: io.TextIOWrapper) -> None:
+        self._text = text
+        self.first = text.readline()
+        self.ended = False
+
+    def __iter__(self) -> Iterator[str]:
+        yield from chain([self.first], self._text)
+        self.ended = True

@@ -1,0 +1,158 @@
+"""Write the statements of a table with an entity in each row, as its plan says."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from kg_adapters.files.rdf import Problem
+from kg_adapters.files.rows import StatementColumn
+from kg_adapters.labels import RDF_TYPE
+from kg_adapters.tables.iris import ALIAS, CLASS, COMMENT, LABEL, RELATION, escaped, node_of
+from kg_adapters.tables.plan import ColumnPlan, LinkPlan, TablePlan
+from kg_adapters.tables.rows import Batch, SourceTable, batches
+from kg_adapters.tables.survey import parted
+from kg_adapters.tables.values import MISSING, TEXT, is_address, writer_of
+from kg_adapters.terms import XSD_STRING
+
+_MOST_CACHED: Final = 100_000
+
+
+def table_statements(table: SourceTable, plan: TablePlan, problem: Problem) -> Iterator[list[StatementColumn]]:
+    """Yield the statements of a table, some thousand rows at once.
+
+    Args:
+        table: The table.
+        plan: What becomes of it.
+        problem: Called for every row that cannot be read, or has no id.
+    """
+    writer = _TableWriter(table, plan, problem)
+    yield writer.headers()
+    for batch in batches(table, problem):
+        yield list(writer.statements(batch))
+
+
+class _TableWriter:
+    """Writes the rows of one table."""
+
+    def __init__(self, table: SourceTable, plan: TablePlan, problem: Problem) -> None:
+        self._table = table
+        self._plan = plan
+        self._problem = problem
+        self._class = CLASS + escaped(table.name)
+        self._rows = 0
+        self._links = {
+            place: _LinkWriter(link) for place, column in enumerate(plan.columns) if (link := column.link) is not None
+        }
+
+    def headers(self) -> list[StatementColumn]:
+        """Return the names of the class and of the relations."""
+        names = {self._class: self._table.name}
+        names |= {
+            node_of(RELATION, column.name): column.name
+            for column in self._plan.columns
+            if column.role in {"value", "link"} and not is_address(column.name)
+        }
+        return [StatementColumn(LABEL, list(names), list(names.values()), XSD_STRING.value)]
+
+    def statements(self, batch: Batch) -> Iterator[StatementColumn]:
+        """Yield what some rows say."""
+        keys, nodes = self._nodes(batch)
+        there = [node for node in nodes if node]
+        yield StatementColumn(RDF_TYPE.value, there, [self._class] * len(there), None)
+        yield self._labels(batch, keys, nodes)
+        whole = len(there) == len(nodes)
+        for place, column in enumerate(self._plan.columns):
+            cells = batch.columns[place]
+            if column.role in {"id", "label", "empty"}:
+                continue
+            if not whole:
+                cells = [cell if node else "" for node, cell in zip(nodes, cells, strict=True)]
+            yield from self._column(place, column, nodes, cells)
+
+    def _nodes(self, batch: Batch) -> tuple[Sequence[str], list[str]]:
+        """Return the id of each row, and its IRI; nothing where it has no id."""
+        space, key = self._plan.space, self._plan.key
+        if key is None:
+            first = self._rows + 1
+            self._rows += len(batch.lines)
+            keys: Sequence[str] = list(map(str, range(first, self._rows + 1)))
+            return keys, [space + each for each in keys]
+        keys = batch.columns[key]
+        for line, each in zip(batch.lines, keys, strict=True):
+            if not each:
+                self._problem(f"{self._table.path}, line {line:,}: the id column is empty.", ValueError())
+        return keys, [node_of(space, each) if each else "" for each in keys]
+
+    def _labels(self, batch: Batch, keys: Sequence[str], nodes: Sequence[str]) -> StatementColumn:
+        place = self._plan.place_of("label")
+        labels = [""] * len(nodes) if place is None else batch.columns[place]
+        said = [
+            (node, label or key)
+            for node, label, key in zip(nodes, labels, keys, strict=True)
+            if node and (label or not is_address(key))
+        ]
+        return StatementColumn(LABEL, [node for node, _ in said], [text for _, text in said], XSD_STRING.value)
+
+    def _column(
+        self, place: int, column: ColumnPlan, nodes: Sequence[str], cells: Sequence[str]
+    ) -> Iterator[StatementColumn]:
+        if column.separator:
+            parts = [
+                (node, part) for node, cell in zip(nodes, cells, strict=True) for part in parted(cell, column.separator)
+            ]
+            nodes, cells = [node for node, _ in parts], [part for _, part in parts]
+        relation = {"description": COMMENT, "alias": ALIAS}.get(column.role) or node_of(RELATION, column.name)
+        if place in self._links:
+            yield from self._links[place].statements(relation, nodes, cells)
+            return
+        heads, tails = _said(nodes, cells, _NOTHING if column.kind == TEXT else MISSING)
+        write = writer_of(column.kind)
+        if write is not None:
+            tails = _each_once(write, tails)
+        yield StatementColumn(relation, heads, tails, column.kind.datatype)
+
+
+_NOTHING: Final = frozenset({""})
+
+
+def _said(nodes: Sequence[str], cells: Sequence[str], missing: frozenset[str]) -> tuple[list[str], list[str]]:
+    """Return the cells that say something, and the nodes that they are about."""
+    if missing.isdisjoint(cells):
+        return list(nodes), list(cells)
+    kept = [cell not in missing for cell in cells]
+    heads, tails = ([each for each, keep in zip(texts, kept, strict=True) if keep] for texts in (nodes, cells))
+    return heads, tails
+
+
+def _each_once(function: Callable[[str], str], cells: Sequence[str]) -> list[str]:
+    """Return the results of a function for all cells, of which many may be equal."""
+    found = {cell: function(cell) for cell in set(cells)}
+    return [found[cell] for cell in cells]
+
+
+class _LinkWriter:
+    """Writes where a column leads; what is no row's id becomes a node with the text as its name.
+
+    Args:
+        link: Where it leads.
+    """
+
+    def __init__(self, link: LinkPlan) -> None:
+        self._link = link
+        self._known: dict[str, str] = {}
+        self._named: set[str] = set()
+
+    def statements(self, relation: str, nodes: Sequence[str], cells: Sequence[str]) -> Iterator[StatementColumn]:
+        """Yield the statements of some cells."""
+        unmatched = self._link.unmatched
+        fresh = {cell for cell in set(cells) if cell and hash(cell) in unmatched} if unmatched else set[str]()
+        missing = _NOTHING | (fresh & MISSING)
+        heads, ends = _said(nodes, cells, missing)
+        if len(self._known) > _MOST_CACHED:
+            self._known.clear()
+        space, known = self._link.space, self._known
+        known |= {cell: node_of(space, cell) for cell in set(ends) if cell not in known}
+        yield StatementColumn(relation, heads, [known[cell] for cell in ends], None)
+        names = [cell for cell in fresh - MISSING - self._named if not is_address(cell)]
+        if names:
+            self._named.update(names)
+            yield StatementColumn(LABEL, [known[cell] for cell in names], names, XSD_STRING.value)

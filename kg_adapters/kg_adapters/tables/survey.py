@@ -1,0 +1,326 @@
+"""Read a table once, in bounded memory, for what the plan of all tables needs to know about its columns."""
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from kg_adapters.files.rdf import Problem
+from kg_adapters.tables.options import TableOptions
+from kg_adapters.tables.rows import SourceTable, batches
+from kg_adapters.tables.values import (
+    BOOLEAN,
+    COMMA,
+    DECIMAL,
+    DOUBLE,
+    MISSING,
+    TEXT,
+    Kind,
+    KindSearch,
+    is_address,
+    words_of,
+)
+
+Hashes: TypeAlias = npt.NDArray[np.int64]
+"""Distinct texts as their hashes, sorted. They agree between processes that were started with one hash seed."""
+
+SEPARATORS: Final = ("|", ";", ",")
+ID_NAMES: Final = ("id", "identifier", "iri", "uri", "key", "code", "qid", "ident", "geonameid")
+"""How columns of ids are called, the surest name first."""
+SUREST_ID_NAMES: Final = ID_NAMES[:4]
+_LONGEST_ID: Final = 80
+_MOST_DISTINCT: Final = 16_000_000
+_MOST_PARTS: Final = 1_000_000
+_PENDING: Final = 1 << 20
+_EXAMPLES: Final = 3
+_LONGEST_EXAMPLE: Final = 40
+_SAMPLE: Final = 1_000
+_MEASURES: Final = frozenset({DECIMAL, DOUBLE, COMMA, BOOLEAN})
+
+
+def plain(header: str) -> str:
+    """Return a header as it is compared: letters and digits in lower case."""
+    return re.sub(r"[^a-z0-9]", "", header.lower())
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSurvey:
+    """What is known about a column.
+
+    Args:
+        name: Its header.
+        kind: The kind of its values.
+        ambiguous: Whether they are dates of which nobody knows whether the day stands first.
+        counted: Whether they are whole numbers, even if they are taken for codes.
+        count: How many cells are not empty.
+        characters: How many characters these have.
+        distinct: The distinct cells that are not empty; None where they can be no ids, or are too many.
+        blank: Those of them that stand for no value, such as `NA`.
+        parts: By what may separate values in a cell, the distinct parts.
+        worded: How many of a sample of cells are words, not codes or numbers, as a share.
+        examples: The first distinct cells.
+        repeat: The lines of the first two rows with the same cell, where the column is called as ids are.
+    """
+
+    name: str
+    kind: Kind = TEXT
+    ambiguous: bool = False
+    counted: bool = False
+    count: int = 0
+    characters: int = 0
+    distinct: Hashes | None = None
+    blank: Hashes = field(default_factory=lambda: np.zeros(0, np.int64))
+    parts: Mapping[str, Hashes] = field(default_factory=dict[str, Hashes])
+    worded: float = 0.0
+    examples: tuple[str, ...] = ()
+    repeat: tuple[int, int] | None = None
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether no cell holds a value."""
+        return self.distinct is not None and len(self.blank) == len(self.distinct)
+
+    @property
+    def plain(self) -> str:
+        """The header as it is compared."""
+        return plain(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class TableSurvey:
+    """What is known about a table.
+
+    Args:
+        name: What it is called.
+        path: Where it is, for messages.
+        rows: How many there are below the header.
+        columns: Its columns.
+        even: Whether all rows have as many cells as the header.
+        repeated: Whether the second cell of the header is in the second column again, and half of that column repeats.
+        commas: Whether numbers may have a decimal comma.
+        key: The column that the source declares to hold ids.
+        links: The table and column that the source declares a column to refer to.
+    """
+
+    name: str
+    path: str
+    rows: int
+    columns: tuple[ColumnSurvey, ...]
+    even: bool = True
+    repeated: bool = False
+    commas: bool = False
+    key: str | None = None
+    links: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The headers."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def is_header_alone(self) -> bool:
+        """Whether there is nothing below the header."""
+        return not self.rows and self.even
+
+    def is_unique(self, place: int) -> bool:
+        """Return whether every row has a cell of its own in a column."""
+        column = self.columns[place]
+        return column.distinct is not None and self.rows == column.count == len(column.distinct)
+
+
+def parted(cell: str, sign: str) -> list[str]:
+    """Return the values in a cell."""
+    return [part for each in cell.split(sign) if (part := each.strip())]
+
+
+class DistinctTexts:
+    """Collects the hashes of texts.
+
+    Args:
+        most: How many distinct ones are kept.
+    """
+
+    def __init__(self, most: int = _MOST_DISTINCT) -> None:
+        self._most = most
+        self._parts: list[Hashes] = []
+        self._pending = 0
+        self.too_many = False
+
+    def add(self, texts: Collection[str]) -> None:
+        """Add texts."""
+        if self.too_many or not texts:
+            return
+        self._parts.append(np.fromiter(map(hash, texts), np.int64, len(texts)))
+        self._pending += len(texts)
+        if self._pending > max(_PENDING, len(self._parts[0])):
+            self.too_many = len(self.sorted()) > self._most
+
+    def copy(self, most: int) -> "DistinctTexts":
+        """Return a collection that begins with what this one has."""
+        new = DistinctTexts(most)
+        new._parts, new._pending = list(self._parts), self._pending
+        return new
+
+    def sorted(self) -> Hashes:
+        """Return the distinct hashes."""
+        if len(self._parts) != 1 or self._pending:
+            self._parts = [np.unique(np.concatenate([np.zeros(0, np.int64), *self._parts]))]
+            self._pending = 0
+        return self._parts[0]
+
+
+class _ColumnSearch:
+    """Collects what is known about a column.
+
+    Args:
+        header: Its header.
+        search: Finds its kind.
+        watched: Whether the lines of cells that repeat are wanted.
+        likely_id: Whether its cells may be ids, whatever they look like.
+        separator: What separates the values in a cell; looked for when empty.
+    """
+
+    def __init__(self, header: str, search: KindSearch, *, watched: bool, likely_id: bool, separator: str) -> None:
+        self._header = header
+        self._search = search
+        self._likely_id = likely_id
+        self._count = self._characters = self._distinct_characters = self._met = 0
+        self._distinct: DistinctTexts | None = DistinctTexts()
+        self._separator = separator
+        self._signs = (separator,) if separator else SEPARATORS
+        self._parts: dict[str, DistinctTexts] = {}
+        self._sample: dict[str, None] = {}
+        self._blank = set[str]()
+        self._order: list[Hashes] | None = [] if watched else None
+
+    def add(self, cells: Sequence[str]) -> None:
+        distinct = set(cells)
+        empty = cells.count("") if "" in distinct else 0
+        distinct.discard("")
+        self._count += len(cells) - empty
+        if self._order is not None:
+            self._order.append(np.fromiter((hash(cell) if cell else 0 for cell in cells), np.int64, len(cells)))
+        if not distinct:
+            return
+        self._characters += len("".join(cells))
+        if len(self._sample) < _SAMPLE:
+            self._sample.update(dict.fromkeys(cell for cell in cells[:_SAMPLE] if cell))
+        self._blank |= MISSING & distinct
+        sign = self._separator
+        self._search.add({part for cell in distinct for part in parted(cell, sign)} if sign else distinct)
+        self._collect(distinct)
+
+    def _collect(self, distinct: Collection[str]) -> None:
+        if self._distinct is None:
+            return
+        self._met += len(distinct)
+        joined = "\x1f".join(distinct)
+        self._distinct_characters += len(joined)
+        measures = self._search.kind in _MEASURES
+        if not self._likely_id and (measures or self._distinct_characters > _LONGEST_ID * self._met):
+            self._distinct = None
+            self._parts.clear()
+            return
+        for sign in self._signs:
+            if sign in joined and sign not in self._parts:
+                # So far, each cell was one part.
+                self._parts[sign] = self._distinct.copy(_MOST_PARTS)
+            if sign in self._parts:
+                self._parts[sign].add({part for cell in distinct for part in parted(cell, sign)})
+        self._distinct.add(distinct)
+
+    def survey(self, lines: Sequence[Hashes]) -> ColumnSurvey:
+        distinct = None if self._distinct is None or self._distinct.too_many else self._distinct.sorted()
+        sample = list(self._sample)[:_SAMPLE]
+        examples = [text for text in sample if text not in MISSING]
+        return ColumnSurvey(
+            self._header,
+            self._search.kind,
+            self._search.ambiguous,
+            self._search.counted,
+            self._count,
+            self._characters,
+            distinct,
+            np.array(sorted(map(hash, self._blank)), dtype=np.int64),
+            {sign: parts.sorted() for sign, parts in self._parts.items() if not parts.too_many},
+            sum(map(_is_worded, sample)) / max(len(sample), 1),
+            tuple(
+                text if len(text) <= _LONGEST_EXAMPLE else f"{text[:_LONGEST_EXAMPLE]}…"
+                for text in examples[:_EXAMPLES]
+            ),
+            _first_repeat(self._order, lines) if self._order else None,
+        )
+
+
+def _is_worded(text: str) -> bool:
+    if is_address(text) or text.isupper():
+        return False
+    return any(map(str.isalpha, text)) and not any(map(str.isdigit, text))
+
+
+def _first_repeat(order: Sequence[Hashes], lines: Sequence[Hashes]) -> tuple[int, int] | None:
+    """Return the lines of the first row whose cell stood in a row before, and of that row."""
+    cells, places = np.concatenate(order), np.concatenate(lines)
+    said = np.flatnonzero(cells)
+    _, firsts, numbers = np.unique(cells[said], return_index=True, return_inverse=True)
+    again = np.flatnonzero(firsts[numbers] != np.arange(len(said)))
+    if not len(again):
+        return None
+    return int(places[said[firsts[numbers[again[0]]]]]), int(places[said[again[0]]])
+
+
+def survey(table: SourceTable, options: TableOptions, problem: Problem, on_batch: Callable[[], None]) -> TableSurvey:
+    """Read a table to its end, and return what is known about its columns.
+
+    Args:
+        table: The table.
+        options: What people said about it.
+        problem: Called for every row that cannot be read.
+        on_batch: Called after some thousand rows.
+    """
+    chosen = options.id_column(table.name, table.columns)
+    searches = [_search(table, place, header, options, chosen) for place, header in enumerate(table.columns)]
+    lines, rows, even = list[Hashes](), 0, True
+    for batch in batches(table, problem):
+        even = even and batch.even
+        rows += len(batch.lines)
+        lines.append(np.array(batch.lines, dtype=np.int64))
+        for search, cells in zip(searches, batch.columns, strict=True):
+            search.add(cells)
+        on_batch()
+    columns = tuple(search.survey(lines) for search in searches)
+    return TableSurvey(
+        table.name,
+        table.path,
+        rows,
+        columns,
+        even,
+        _repeats(table, columns, rows),
+        table.commas,
+        table.key,
+        table.links,
+    )
+
+
+def _search(table: SourceTable, place: int, header: str, options: TableOptions, chosen: str | None) -> _ColumnSearch:
+    kinds = options.kind_of(table.name, header)
+    likely = (
+        place == 0 or header in {chosen, table.key} or plain(header) in ID_NAMES or words_of(header)[-1:] == ("id",)
+    )
+    return _ColumnSearch(
+        header,
+        KindSearch(header, commas=table.commas, chosen=kinds),
+        watched=header == chosen or plain(header) in SUREST_ID_NAMES,
+        likely_id=likely,
+        separator=options.separator_of(table.name, header),
+    )
+
+
+def _repeats(table: SourceTable, columns: Sequence[ColumnSurvey], rows: int) -> bool:
+    if len(columns) < 2 or table.first is None:
+        return False
+    first, distinct = table.first[1][1], columns[1].distinct
+    return distinct is not None and hash(first) in distinct and len(distinct) * 2 <= rows + 1
