@@ -255,4 +255,5 @@ def test_what_is_no_triple_is_left_out_where_that_is_allowed() -> None:
     left: list[str] = []
     text = b'{"a": 5, "b": [["h", "r", "t"], 5, ["h", "r", "u"]]}'
     found = read_subgraphs(BytesIO(text), "k.json", lambda message, _: left.append(message), lambda _: None)
-    assert [len(left), sum(len(column.heads) for column in chain.from_iterable(found))] == [2, 6]
+    assert sum(len(column.heads) for column in chain.from_iterable(found)) == 6
+    assert len(left) == 2
