@@ -156,6 +156,22 @@ async def test_no_tool_shows_a_node_without_a_name_by_its_id_alone(graph_of: Cal
         assert re.search(r"(?:_:|e:S)\w+ \[career entry of Ada Lom", line), line
 
 
+async def test_intermediate_nodes_are_listed_in_the_order_of_their_dates(
+    graph_of: Callable[[str], LocalAdapter],
+) -> None:
+    more = (
+        'e:ada e:career e:S1 , e:S3 , e:S4 . e:S1 e:role e:mayor ; e:at "Bank" . e:S3 e:role e:mayor ; e:from '
+        '"1951"^^xsd:gYear . e:S4 e:role e:mayor ; e:from "1988-03-27"^^xsd:date ; e:to "1999-01-01"^^xsd:date .'
+    )
+    graph = graph_of(ENTRIES + more)
+    for reply in (
+        await call(graph, "GetNeighbor", entity="Ada Lom", relation="career entry"),
+        await call(graph, "Compose", expression="Neighbor[Ada Lom, career entry]", evidence="none"),
+    ):
+        nodes = [line.partition(" ")[0] for line in reply.plain.lines]
+        assert [node if node.startswith("e:") else "_:" for node in nodes] == ["e:S3", "_:", "e:S4", "e:S2", "e:S1"]
+
+
 async def test_rows_that_fit_only_without_what_their_nodes_hold_are_all_shown(
     graph_of: Callable[[str], LocalAdapter],
 ) -> None:

@@ -12,9 +12,11 @@ import anyio
 from kg_adapters.calls import note_partial, time_left_s
 from kg_adapters.errors import BackendError
 from kg_adapters.models import NeighborPage
+from kg_adapters.profile import kind_of
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import NeighborRequest
-from kg_adapters.terms import BlankNode, Fact, Iri, Node, Term, Triple
+from kg_adapters.terms import BlankNode, Fact, Iri, Literal, Node, Term, Triple
+from kg_adapters.values import order_of
 from kg_boundary.shown import shown_within
 from kg_server.answers.results import Line
 from kg_server.names import MAX_LABEL, Names, terms_of
@@ -166,3 +168,11 @@ def said_of_held(node: Node, fact: Fact, names: Names) -> str:
     if fact.head != node:
         return f"{relation} of {names.entity(fact.head, ';')}"
     return f"{relation} {names.term(fact.tail, _LONGEST_VALUE, relation=fact.relation, marks=';')}"
+
+
+def when(node: Term, names: Names) -> tuple[bool, float, float]:
+    """Return what puts intermediate nodes in the order of their first dates, then of their last; undated ones last."""
+    held = () if isinstance(node, Literal) else names.held.get(node, ())
+    dates = [fact.tail for fact in held if isinstance(fact.tail, Literal) and kind_of(fact.tail.datatype) == "date"]
+    known = [order for order in map(order_of, dates) if order is not None]
+    return not known, min(known, default=0.0), max(known, default=0.0)

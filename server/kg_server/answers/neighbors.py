@@ -10,7 +10,7 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.terms import Attribute, Iri, Node, Triple
 from kg_server.answers.coverage import OPPOSITE, BothWays, InverseOf, absence, both_ways, thinness, without_twins
-from kg_server.answers.intermediates import CLOSED, with_intermediates
+from kg_server.answers.intermediates import CLOSED, when, with_intermediates
 from kg_server.answers.results import (
     Answer,
     AnswerRows,
@@ -228,7 +228,7 @@ def _answer(
     names: Names,
     incoming: Sequence[RelationCount] | None,
 ) -> Answer:
-    rows = AnswerRows(list(_lines(query, page)), names)
+    rows = AnswerRows(list(_lines(query, page, names)), names)
     closed = f" {CLOSED}" if names.closed else ""
     result = NeighborsResult(
         status="truncated" if page.truncated else "ok",
@@ -247,15 +247,15 @@ def _answer(
     return Answer(result, (*counted, *rows.texts()))
 
 
-def _lines(query: NeighborQuery, page: NeighborPage) -> Iterator[Line]:
+def _lines(query: NeighborQuery, page: NeighborPage, names: Names) -> Iterator[Line]:
     """Yield a line for each fact, below the first of each relation without it; `-` before it leads to the entity."""
-    facts = sorted(page.facts, key=lambda fact: (fact.head != query.entity, fact.relation))
+    ends = {fact: fact.head if fact.head != query.entity else fact.tail for fact in page.facts}
+    facts = sorted(ends, key=lambda fact: (fact.head != query.entity, fact.relation, when(ends[fact], names)))
     groups = [(fact.relation, fact.head != query.entity) for fact in facts]
     alone = query.relation is not None and len(set(groups)) == 1
     for fact, group, before in zip(facts, groups, [None, *groups], strict=False):
-        far = fact.head if group[1] else fact.tail
         shown: tuple[Piece, ...] = () if alone else ("  ",) if group == before else (Over(*group), " | ")
-        yield Line((*shown, far), facts=(fact,))
+        yield Line((*shown, ends[fact]), facts=(fact,))
 
 
 def _summary(

@@ -1,5 +1,6 @@
 """Compose: an expression, worked out, in the form of an answer."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,9 +12,9 @@ import anyio
 
 from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.terms import Fact, Literal
+from kg_adapters.terms import BlankNode, Fact, Iri, Literal, Node
 from kg_boundary.shown import clipped
-from kg_server.answers.intermediates import opened, without_label
+from kg_server.answers.intermediates import opened, when, without_label
 from kg_server.answers.remarks import evidence_cut
 from kg_server.answers.results import (
     MOST_TOKENS,
@@ -216,7 +217,8 @@ async def composition(
     heads = [Line(note) for part in parts for note in (*part.notes, extent(part))]
     terms = await off_loop(lambda: dict.fromkeys(terms_of_lines([*lines, *heads])), len(lines))
     described = await _described(graph, lines, await names_of(graph, terms), max_tokens)
-    report = _Report(parts, expression, lines, described, evidence, max_tokens, explain)
+    ordered = await off_loop(lambda: _in_order_of_dates(lines, described), len(lines))
+    report = _Report(parts, expression, ordered, described, evidence, max_tokens, explain)
     return await off_loop(report.answer, len(lines))
 
 
@@ -227,6 +229,23 @@ async def _described(graph: KGAdapter, lines: Sequence[Told], names: Names, max_
     asked = await off_loop(lambda: without_label(results, names)[:most], len(results))
     told = await off_loop(lambda: frozenset(fact for line in results for fact in line.stated), len(results))
     return await opened(graph, asked, names, lambda _, fact: fact in told, always=True)
+
+
+def _in_order_of_dates(lines: Sequence[Told], names: Names) -> list[Told]:
+    """Return lines, those of members without a label that hold dates in the order of these, in the same places."""
+    dated: defaultdict[int, list[tuple[Node, int]]] = defaultdict(list)
+    for place, line in enumerate(lines):
+        match line.text:
+            case (Iri() | BlankNode() as node,) if line.section == "result" and node in names.held:
+                dated[line.part].append((node, place))
+            case _:
+                pass
+    ordered = list(lines)
+    for found in dated.values():
+        by_date = sorted(found, key=lambda each: when(each[0], names))
+        for (_, place), (_, source) in zip(found, by_date, strict=True):
+            ordered[place] = lines[source]
+    return ordered
 
 
 def _refusal(parts: Sequence[Worked]) -> Exception:
