@@ -35,7 +35,7 @@ from kg_server.compose.lines import Section, Told, Worked, chained, extent, part
 from kg_server.compose.naming import identities_of
 from kg_server.compose.parser import ALL, parse_parts
 from kg_server.compose.reading import Reader
-from kg_server.compose.syntax import PAPER, Call, RefusedPart, kind_of
+from kg_server.compose.syntax import PAPER, Call, RefusedPart, is_grouping, kind_of
 from kg_server.compose.tool import ComposeResult, Evidence, ExpressionLimits
 from kg_server.concurrency import off_loop, together
 from kg_server.names import Names, names_of
@@ -66,7 +66,7 @@ def _rests_on_all(call: Call | RefusedPart) -> bool:
 
 def _results(part: Worked) -> Iterator[Told]:
     """Yield the results; of groups beyond the first ones only how many there are, and of which sizes."""
-    if part.kind != "groups" or part.total <= LISTED_GROUPS + _FEW_MORE:
+    if part.kind != "groups" or not is_grouping(part.call) or part.total <= LISTED_GROUPS + _FEW_MORE:
         yield from part.results
         return
     yield from part.results[:LISTED_GROUPS]

@@ -26,6 +26,7 @@ from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.set_requests import (
     Aggregated,
     Column,
+    Computed,
     Ends,
     Grouped,
     Listed,
@@ -210,13 +211,14 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
         yield await look_around(graph, reader, number, call, wanted.results)
         return
     asked = await question_of(reader, call)
+    best_groups = isinstance(asked.question, Grouped) and call.function in {"Top", "Bottom"}
     if isinstance(asked.question, SharedBy):
         asked = replace(asked, question=replace(asked.question, inverses=await inverses_in_use(graph)))
     if call.function == "Count" and asked.kind != "numbers":
         asked = replace(asked, question=_of_members(asked.question), kind="numbers", counting=True)
     request = SetRequest(
         asked.question,
-        limit=0 if asked.counting else wanted.results,
+        limit=0 if asked.counting else _MOST_GROUPS if best_groups else wanted.results,
         cell_limit=MOST_VALUES if asked.kind == "values" else MOST_IN_CELL,
         witnesses=wanted.witnesses if _has_steps(call) else 0,
         timeout_s=wanted.timeout_s,
@@ -224,12 +226,19 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
     computed = await compute_sets(graph, request)
     if isinstance(computed.value, float) and not isfinite(computed.value):
         raise reader.misread(call.span, BEYOND)
+    every = computed.count
+    if best_groups:
+        computed = _best_groups(reader, call, computed)
     size = len(computed.members) + len(computed.groups) + len(computed.rows) + len(computed.shared)
     worked = await off_loop(partial(told, number, call, asked, computed, reader.heard, graph.prefixes), size)
     query = (
-        as_sparql(asked.question, graph.vocabulary, graph.prefixes, only_count=asked.counting) if wanted.query else None
+        as_sparql(asked.question, graph.vocabulary, graph.prefixes, only_count=asked.counting)
+        if wanted.query and not best_groups
+        else None
     )
     typing = frozenset(graph.vocabulary.unwalked)
+    if best_groups:
+        worked = replace(worked, notes=(*worked.notes, (f"Of {noun(every, 'group')}.",)))
     worked = replace(worked, given=frozenset(reader.heard.given), typing=typing, query=query)
     yield worked
     worked = await with_compared(graph, number, asked, worked, request)
@@ -238,6 +247,26 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
         worked = replace(worked, evidence=(*worked.evidence, *with_what))
     notes, knowledge = await remarks_on(graph, asked, computed, request)
     yield replace(worked, notes=(*worked.notes, *notes), knowledge=knowledge or worked.knowledge)
+
+
+_MOST_GROUPS: Final = 10_000
+"""Among how many groups the largest or smallest are found."""
+
+
+def _best_groups(reader: Reader, call: Call, computed: Computed) -> Computed:
+    """Return the `n` largest or smallest groups, and all that equal the last of them.
+
+    Raises:
+        MisreadExpression: There are more than are compared.
+    """
+    if computed.count != Count(len(computed.groups)):
+        raise reader.misread(
+            call.span, f"These are {noun(computed.count, 'group')}, and {_MOST_GROUPS:,} are compared."
+        )
+    ordered = computed.groups if call.function == "Top" else computed.groups[::-1]
+    last = [each.size.value for each in ordered[: call.n]][-1:]
+    kept = tuple(each for place, each in enumerate(ordered) if place < call.n or each.size.value in last)
+    return replace(computed, groups=kept, count=Count(len(kept)))
 
 
 async def question_of(reader: Reader, operand: Operand) -> RemarkRequest:
@@ -263,6 +292,8 @@ async def question_of(reader: Reader, operand: Operand) -> RemarkRequest:
             path = ALL_WAYS if read is None else read.path
             column: Column = Ends(path) if values else NumberOf(path)
             return RemarkRequest(Tabled(of, (column,)), "values" if values else "numbers", of, read)
+        case Call(function="Top" | "Bottom", operands=(Call(function="Group") as groups,)):
+            return await question_of(reader, groups)
         case Call(function="Top" | "Bottom"):
             best, way = await reader.best(operand)
             column = Ends(way.path) if isinstance(best.by, ValueOf) else NumberOf(way.path)

@@ -148,6 +148,17 @@ def written_number(text: str) -> float | None:
     return None if literal is None else order_of(literal)
 
 
+def counted_as(text: str) -> float:
+    """Return the number that a text is, with which `Count[…]` compares.
+
+    Raises:
+        Unfit: It is none.
+    """
+    if (number := written_number(text)) is None:
+        raise Unfit("Count[…] compares with a whole number, as in Count[capital] = 0.")
+    return number
+
+
 def _given(way: Way, operator: Operator, written: str) -> Literal:
     kind, text = way.kind, _plain_digits(written)
     if kind is not None and operator == "~":

@@ -27,6 +27,7 @@ from kg_server.compose.syntax import (
     Words,
     angled,
     end_of_part,
+    is_grouping,
     is_number,
     kind_of,
     name_at,
@@ -244,6 +245,8 @@ class _Parser:
         if function == "Count":
             if is_number(operand):
                 raise self._misread(operand.span.start, f"{FORMS['Count']} This is one number already.")
+            if kind_of(operand) == "groups" and not is_grouping(operand):
+                raise self._misread(operand.span.start, f"{FORMS['Count']} Count[Group[…]] counts all groups.")
             return Call(function, self._closed(function, start, bracket), (operand,))
         if function in {"Sum", "Mean", "Min", "Max"} and self._next() == CLOSE:
             match operand:
@@ -252,6 +255,9 @@ class _Parser:
                     return Call(function, self._closed(function, start, bracket), operands, routes)
                 case _:
                     pass
+        if function in {"Top", "Bottom"} and is_grouping(operand):
+            n = self._number(function, bracket) if self._next() == "," else 1
+            return Call(function, self._closed(function, start, bracket), (operand,), n=n)
         self._require_nodes(function, operand)
         return self._of_nodes(function, operand, start, bracket, depth)
 
@@ -277,12 +283,19 @@ class _Parser:
         return Call(function, span, (node,), tuple(routes), clauses=tuple(clauses), n=n)
 
     def _clause(self, bracket: int, depth: int) -> Clause:
-        route = self._route("Where", bracket, ID_ENDS, condition=True)
+        counted = self._counted()
+        route = counted or self._route("Where", bracket, ID_ENDS, condition=True)
+        self._next()
         operator, written = operator_at(self._text, self._at)
-        if operator is None:
+        if operator is None and counted is None:
             return Clause(route)
         self._at += len(written)
         mark = self._next()
+        if counted is not None:
+            found = self._number_with_commas() or self._argument(bracket, "Where", ID_ENDS)
+            if operator in {None, "~"}:
+                raise self._misread(self._at, "Expected an operator and a whole number, as in Count[capital] = 0.")
+            return Clause(route, operator, Words(found.text, self._passed(found)), counted=True)
         if opens_call(self._text, self._at):
             value = self._call(depth + 1)
             if kind_of(value) not in {"nodes", "values"} and not is_number(value):
@@ -295,6 +308,17 @@ class _Parser:
         found = self._number_with_commas() or self._argument(bracket, "Where", ID_ENDS)
         is_quoted = self._text[found.start] in QUOTES
         return Clause(route, operator, Words(found.text, self._passed(found), is_quoted))
+
+    def _counted(self) -> Route | None:
+        """Read a comma and `Count[relation]`; None, and nothing is read, where something else stands there."""
+        behind = skip_blanks(self._text, self._at + 1)
+        is_count = name_at(self._text, behind).lower() == "count" and opens_call(self._text, behind)
+        if self._next() != "," or not is_count:
+            return None
+        opened = self._text.index(OPEN, behind)
+        route = self._relations_at("Count", opened, opened + 1, (CLOSE,))
+        self._at += 1
+        return route
 
     def _set(self, function: Function, start: int, bracket: int, depth: int) -> Call:
         operands = [self._operand(function, bracket, depth)]
@@ -354,9 +378,14 @@ class _Parser:
             if not mark:
                 raise self._misread(bracket, unclosed(function))
             raise self._misread(self._at, f"{FORMS[function]} Expected a comma and {second(function)}.")
-        behind = skip_blanks(self._text, self._at + 1)
+        return self._relations_at(function, bracket, self._at + 1, ends, condition=condition)
+
+    def _relations_at(
+        self, function: Function, bracket: int, at: int, ends: tuple[str, ...], *, condition: bool = False
+    ) -> Route:
+        behind = skip_blanks(self._text, at)
         self._refuse_call(function, behind, second(function))
-        read = read_route(self._text, self._at + 1, ends, before_operator=condition)
+        read = read_route(self._text, at, ends, before_operator=condition)
         if read.end >= len(self._text):
             raise self._misread(bracket, unclosed(function))
         if read.problem:

@@ -29,6 +29,7 @@ from kg_adapters.values import unit_of, value_kind
 from kg_boundary.shown import in_quotes
 from kg_server.compose.filters import (
     Unfit,
+    counted_as,
     kept_by_count,
     kept_by_literal,
     kept_by_meeting,
@@ -198,13 +199,18 @@ class Reader:
     async def _kept(self, of: SetExpression, clause: Clause) -> SetExpression:
         value, operator = clause.value, clause.operator
         try:
-            way = await self.routes.way(clause.route, of, _sort_of(value))
+            way = await self.routes.way(clause.route, of, "relation" if clause.counted else _sort_of(value))
         except MisreadExpression as error:
             raise MisreadExpression(self._text, error.position, f"{error.problem} {CONDITION}") from error
+        having = Kept(of, Has(way.path))
         if operator is None or value is None:
-            return Kept(of, Has(way.path))
+            return having
+        if isinstance(value, Words) and operator in {"=", "!="} and self._is_none(value):
+            return Minus((of, having)) if operator == "=" else having
         way = await self._in_one_unit(way, of)
         try:
+            if clause.counted and isinstance(value, Words):
+                return kept_by_count(of, way, operator, counted_as(value.text))
             if not isinstance(value, Words):
                 return await self._kept_by_call(of, way, operator, value)
             if way.to_values and not (way.to_nodes and _sort_of(value) == "relation"):
@@ -245,6 +251,14 @@ class Reader:
         kept = kept_by_members(of, way, operator, to)
         await self.naming.note_class(value, Kept(of, Linked(way.path, to)))
         return kept
+
+    def _is_none(self, value: Words) -> bool:
+        """Return whether a value says that there is none; in quotation marks it is a name."""
+        if value.quoted or value.text.casefold() != "none":
+            return False
+        if (named := self.naming.exactly(value.text)) is not None:
+            self.heard.note(f"{value.text} is read as having none; in quotation marks it names ", named.nodes[0], ".")
+        return True
 
     def _number(self, value: Words) -> float | None:
         """Return how many nodes are written, or None; digits in quotation marks are a name where something has it."""

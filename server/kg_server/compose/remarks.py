@@ -28,15 +28,16 @@ from kg_adapters.algebra import (
     holds_values,
 )
 from kg_adapters.models import Count, EdgeDirection
+from kg_adapters.profile import is_unit
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.set_requests import Aggregated, Cell, Column, Computed, Ends, Listed, SetRequest, Tabled
+from kg_adapters.set_requests import Aggregated, Cell, Column, Computed, Ends, Grouped, Listed, SetRequest, Tabled
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import Node
 from kg_adapters.values import compared_kind_of, unit_of
 from kg_server.answers.coverage import NEARLY_ALL, absence, counted_clause, folded, thinness
 from kg_server.answers.remarks import first_without, led_elsewhere, left_out
 from kg_server.answers.results import Knowledge, Note, Over
-from kg_server.compose.lines import RemarkRequest, noun
+from kg_server.compose.lines import RemarkRequest, noun, plain_number
 from kg_server.compose.naming import count_of
 
 
@@ -45,6 +46,8 @@ async def remarks_on(
 ) -> tuple[tuple[Note, ...], Knowledge | None]:
     """Return what an answer means and what it is of."""
     notes, knowledge = await _meant(graph, asked, computed)
+    if isinstance(asked.question, Grouped | Tabled):
+        notes = (*await _totals(graph, asked, computed, request), *notes)
     if asked.counting or isinstance(asked.question, Aggregated):
         notes = (*await _operands(graph, asked, computed, request), *notes)
     if not notes and computed.count == Count(0):
@@ -82,6 +85,8 @@ async def _meant(
     return (), None
 
 
+_FEWEST_TOTALLED: Final = 2
+
 MOST_NAMED: Final = 5
 """Up to how many members are named."""
 
@@ -97,6 +102,27 @@ async def _operands(
         return ()
     found = await compute_sets(graph, replace(request, limit=MOST_NAMED, witnesses=0))
     return (_listed("Namely ", [(member,) for member in found.members]),)
+
+
+async def _totals(graph: KGAdapter, asked: RemarkRequest, computed: Computed, request: SetRequest) -> tuple[Note, ...]:
+    """Return how many are in groups, and the sums of a table's numbers; a remote graph is not asked for it."""
+    if graph.remote or computed.count.value < _FEWEST_TOTALLED:
+        return ()
+    if isinstance(asked.question, Grouped):
+        return ((f"Over {noun(await count_of(graph, Kept(asked.of, Has(asked.question.by))), 'node')}.",),)
+    sums: list[Note] = []
+    for way in asked.ways:
+        if (
+            way.kind == "number"
+            and way.over is not None
+            and way.values is not None
+            and not any(map(is_unit, way.values.datatypes))
+        ):
+            question = Aggregated(asked.of, ValueOf(way.path, "number"), "sum")
+            total = (await compute_sets(graph, replace(request, question=question, limit=0, witnesses=0))).value
+            if isinstance(total, float):
+                sums.append((way.over, f" {plain_number(total)}"))
+    return (_listed("In all: ", sums),) if sums else ()
 
 
 async def _measured(
@@ -255,6 +281,8 @@ async def _leaving_nothing(graph: KGAdapter, step: SetExpression, number: str) -
             led = await led_elsewhere(graph, relation, node, _owner(among)) or (".",)
         case Kept(_, Linked(path) | Compares(path) | Numbers(path)) | Minus((Kept(_, Has()), Kept(_, Linked(path)))):
             led = (".",)
+        case Minus((_, Kept(_, Has(path)))):
+            return f"All {number} have ", _last_over(graph, path), "."
         case _:
             return (f"All {number} are taken away.",)
     return (f"Of {number} none meets the condition on ", _last_over(graph, path), *led)

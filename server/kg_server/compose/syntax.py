@@ -83,11 +83,15 @@ class EntityRef:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A condition of `Where`: that a route leads anywhere, or how what it leads to compares with a value or a set."""
+    """A condition of `Where`: that a route leads anywhere, or how what it leads to compares with a value or a set.
+
+    Where it is `counted`, how many it leads to compares with a number.
+    """
 
     route: Route
     operator: Operator | None = None
     value: "Words | Operand | None" = None
+    counted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +151,7 @@ def kind_of(operand: Operand) -> Kind:
     """Return what an operand gives."""
     if isinstance(operand, EntityRef):
         return "nodes"
-    if operand.function in {"Union", "Intersect", "Minus"}:
+    if operand.function in {"Union", "Intersect", "Minus", "Top", "Bottom"}:
         return kind_of(operand.node)
     return _GIVES.get(operand.function, "nodes")
 
@@ -155,6 +159,11 @@ def kind_of(operand: Operand) -> Kind:
 def is_number(operand: Operand) -> TypeGuard[Call]:
     """Return whether an operand gives one number."""
     return isinstance(operand, Call) and kind_of(operand) == "numbers" and operand.function != "Degree"
+
+
+def is_grouping(operand: "Operand | RefusedPart") -> bool:
+    """Return whether this is all groups of a set."""
+    return isinstance(operand, Call) and operand.function == "Group"
 
 
 def operands_of(call: Call) -> tuple[Operand, ...]:

@@ -90,9 +90,9 @@ class ComposeTool:
         """Count, filter, rank, group and add up in one call, or several.
 
         Neighbor[node, relation], Feature, Degree, Retrieve[text], Type[class] (subclasses too), Count,
-        Union, Intersect, Minus[a, b], Where[a, population > 1000, country = Japan], Top, Bottom[a, by, n],
+        Union, Intersect, Minus[a, b], Where[a, population > 1000, capital = none], Top, Bottom[a, by, n],
         Sum, Mean, Min, Max, Group, Table[a, by], Share. Nodes: ids, names ("quoted" if with , or ]), calls.
-        Relations: -backwards, ~both ways, path/of/them; inverses count. `explain`: as SPARQL.
+        Relations: -backwards, ~both ways, repeated+, path/of/them; inverses count. `explain`: as SPARQL.
         """
         await load("kg_server.compose.answer")
         from kg_server.compose.answer import composition
