@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
@@ -86,11 +87,12 @@ SHORTLIST: Final = 1_000
 
 
 class Name(NamedTuple):
-    """A name that an entity bears."""
+    """A name that an entity bears; `local` where it is the local part of its IRI, for want of another."""
 
     bearer: Node
     text: str
     alias: bool
+    local: bool = False
 
 
 class NameIndex:
@@ -102,18 +104,25 @@ class NameIndex:
             if folded := fold(name.text):
                 bearers[folded].add(name)
         self._bearers = {
-            folded: sorted(found, key=lambda name: (name.alias, node_key(name.bearer), name.text))
+            folded: sorted(found, key=lambda name: (name.local, name.alias, node_key(name.bearer), name.text))
             for folded, found in sorted(bearers.items())
         }
         self._folded = list(self._bearers)
         self._words = [bare_words(folded) for folded in self._folded]
         self._pairs = _LetterPairs(self._words)
 
-    def search(self, text: str, limit: int, accept: Callable[[Node], bool]) -> list[Candidate]:
-        """Return at most `limit` of the entities that `text` may name and that `accept` allows, best first."""
+    def search(
+        self, text: str, limit: int, accept: Callable[[Node], bool], called: Sequence[Node] = ()
+    ) -> list[Candidate]:
+        """Return at most `limit` of the entities that `text` may name and that `accept` allows, best first.
+
+        Those whose local part it is, `called`, come behind those whose label or alias it is.
+        """
         found: dict[Node, Candidate] = {}
         folded = fold(text)
-        for name, score in self._ranked(folded) if folded else ():
+        exact = [name for name in self._bearers.get(folded, ()) if not name.local]
+        ids = [Name(node, text.strip(), alias=False, local=True) for node in called]
+        for name, score in chain(((name, 1.0) for name in (*exact, *ids)), self._ranked(folded) if folded else ()):
             if len(found) >= limit:
                 break
             if name.bearer not in found and accept(name.bearer):
@@ -164,7 +173,7 @@ def _pairs(name: str) -> set[str]:
 
 
 def _candidate(name: Name, score: float) -> Candidate:
-    exact: Match = "alias" if name.alias else "label"
+    exact: Match = "id" if name.local else "alias" if name.alias else "label"
     return Candidate(name.bearer, score, exact if score == 1.0 else "text", name.text)
 
 
@@ -181,6 +190,7 @@ _FILLING: Final = frozenset(
 _FILLING_WEIGHT: Final = 0.2
 # From which length on a word may be misspelt in one place, and in two.
 _MISSPELT_FROM, _MISSPELT_TWICE_FROM = 4, 8
+_NUMBERED: Final = re.compile(r"[a-z]{1,3}[0-9]+[a-z]?")
 _HUMP: Final = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])")
 
 
@@ -207,7 +217,8 @@ def own_name(relation: Iri) -> RelationName:
 class RelationIndex:
     """Finds relations by their names: the same but for case, accents, blanks and punctuation, or else word by word.
 
-    Words may stand in any order, and be misspelt a little where they are long. Letters count within a word only.
+    Words may stand in any order, and be misspelt a little where they are long. Letters count within a word only. The
+    number before a name, as in `P1_is_identified_by`, is one more name.
 
     Args:
         names: Labels before aliases are preferred; among equals those that come first.
@@ -216,10 +227,13 @@ class RelationIndex:
     def __init__(self, names: Iterable[RelationName]) -> None:
         self._names = [_Spoken(name, _words(name.text)) for name, _ in zip(names, range(MAX_NAMES), strict=False)]
         self._same: defaultdict[str, list[RelationName]] = defaultdict(list)
+        self._numbered: defaultdict[str, list[RelationName]] = defaultdict(list)
         self._with_word: defaultdict[str, list[int]] = defaultdict(list)
         for place, (name, words) in enumerate(self._names):
             if words:
                 self._same["".join(words)].append(name)
+            if len(words) > 1 and name.alias and _NUMBERED.fullmatch(words[0]):
+                self._numbered[words[0]].append(name)
             for word in dict.fromkeys(words):
                 self._with_word[word].append(place)
 
@@ -227,13 +241,18 @@ class RelationIndex:
         """Return at most `limit` of the relations that a text may name, best first, each once."""
         words = _words(text)[:_MAX_WORDS]
         found: dict[Iri, RelationCandidate] = {}
-        for name in sorted(self._same.get("".join(words), ()), key=lambda name: name.alias):
+        named = self._same.get("".join(words)) or self._alone("".join(words))
+        for name in sorted(named, key=lambda name: name.alias):
             matched: Match = "alias" if name.alias else "label"
             found.setdefault(name.relation, RelationCandidate(name.relation, 1.0, matched, name.text))
         if len(found) < limit:
             for score, name in sorted(self._like(words), key=lambda each: (-each[0], each[1].alias)):
                 found.setdefault(name.relation, RelationCandidate(name.relation, score, "text", name.text))
         return list(found.values())[: max(limit, 0)]
+
+    def _alone(self, number: str) -> Sequence[RelationName]:
+        named = self._numbered.get(number, ())
+        return named if len({name.relation for name in named}) == 1 else ()
 
     def _like(self, words: Sequence[str]) -> Iterator[tuple[float, RelationName]]:
         """Yield the names that share words with a text, with how alike they are."""

@@ -27,6 +27,7 @@ SCHEMES: Final = frozenset({"http", "https", "urn", "file", "mailto", "tag"})
 """What cannot be a prefix, since full IRIs would be taken for prefixed names."""
 _PREFIX: Final = re.compile(r"[A-Za-z](?:[\w.-]*[\w-])?|")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
+_LOCAL: Final = "/:@!$&'()*+,;=-._~"
 _SURROGATES: Final = re.compile(r"[\ud800-\udfff]")
 
 
@@ -44,7 +45,7 @@ class BareIds:
         """Return the IRI of a bare id, or None where `text` is none."""
         if re.fullmatch(self.pattern, text) is None or _SURROGATES.search(text) is not None:
             return None
-        return Iri(self.namespace + quote(text, safe="/:@!$&'()*+,;=-._~"))
+        return Iri(self.namespace + quote(text, safe=_LOCAL))
 
     def shorten(self, iri: Iri) -> str | None:
         """Return the bare id of an IRI, or None where it has none."""
@@ -99,6 +100,25 @@ class Prefixes:
         if node is None:
             raise InvalidRequest(self._expected(text, position))
         return node
+
+    def local_names(self, text: str) -> tuple[Iri, ...]:
+        """Return the entities that a text may be the local part of, one in each namespace that has a short form.
+
+        Where the prefix of a CURIE is no prefix here, its colon stands for an underscore, and the other way round:
+        `CARO:0000066` is `CARO_0000066`.
+        """
+        text = text.strip()
+        if not text or len(text) > MAX_ID_LENGTH or any(map(str.isspace, text)) or _SURROGATES.search(text):
+            return ()
+        spaces = dict.fromkeys(self.namespaces.values())
+        if self.entities is not None:
+            spaces[self.entities.namespace] = None
+        prefix, mark, rest = text.partition(":") if ":" in text else text.partition("_")
+        written = [text, f"{prefix}_{rest}"] if mark == ":" else [text]
+        values = [f"{space}{quote(local, safe=_LOCAL)}" for local in written for space in spaces]
+        if mark and rest and prefix in self.namespaces:
+            values.append(f"{self.namespaces[prefix]}{quote(rest, safe=_LOCAL)}")
+        return tuple(map(Iri, dict.fromkeys(values)))
 
     def _read(self, text: str, position: Position) -> Node | None:
         text = text.strip()

@@ -20,7 +20,7 @@ import rdflib
 from kg_adapters.errors import BackendError
 from kg_adapters.files.rows import Row, line_in_graph, line_of
 from kg_adapters.index.builder import index_of
-from kg_adapters.index.graph_index import bare_relations, local_name, name_rows, uses_of_relations
+from kg_adapters.index.graph_index import bare_relations, local_name, name_rows, nodes_called, uses_of_relations
 from kg_adapters.index.profiling import profile_of_index, schema_of_index
 from kg_adapters.index.reader import IndexReader
 from kg_adapters.labels import Vocabulary
@@ -125,13 +125,16 @@ class _Copy:
                 await pool.aclose()
             remove()
 
-    def search(self, text: str, limit: int, type: Node | None) -> Sequence[Candidate]:
-        if type is None:
-            return self.names.search(text, limit, lambda _: True)
-        number_of, is_instance = self.reader.dictionary.node_id, self.reader.instances(type)
-        return self.names.search(
-            text, limit, lambda node: (number := number_of(node)) is not None and is_instance(number)
-        )
+    def search(self, text: str, limit: int, type: Node | None, prefixes: Prefixes) -> Sequence[Candidate]:
+        dictionary = self.reader.dictionary
+        is_instance = None if type is None else self.reader.instances(type)
+
+        def accepts(node: Node) -> bool:
+            number = dictionary.node_id(node)
+            return is_instance is None or (number is not None and is_instance(number))
+
+        called = (dictionary.node(number) for number in nodes_called(self.index, prefixes, text))
+        return self.names.search(text, limit, accepts, [node for node in called if accepts(node)])
 
     def _names(self) -> Iterator[Name]:
         """Yield labels, aliases and, where an entity has neither, the local part of its IRI.
@@ -146,7 +149,7 @@ class _Copy:
                 yield name
         for number in nameless:
             if text := local_name(self.index.nodes[number]):
-                yield Name(self.reader.dictionary.node(number), text, alias=False)
+                yield Name(self.reader.dictionary.node(number), text, alias=False, local=True)
 
     def _relation_names(self) -> Iterator[RelationName]:
         """Yield labels, aliases and local parts of relations and features, those of the most used ones first."""
@@ -239,7 +242,7 @@ class RdflibAdapter:
         return (await self._reader()).features(request)
 
     async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
-        return await self._run(lambda copy: copy.search(text, limit, type))
+        return await self._run(lambda copy: copy.search(text, limit, type, self._prefixes))
 
     async def find_relations(self, text: str, *, limit: int) -> Sequence[RelationCandidate]:
         return await self._run(lambda copy: copy.relations.find(text, limit))

@@ -21,6 +21,7 @@ from kg_server.answers.intermediates import opened, without_label
 from kg_server.answers.results import Answer, Line, Over, Piece, SchemaResult, fitted, fitting, terms_of_lines
 from kg_server.concurrency import off_loop
 from kg_server.names import MAX_LABEL, Names, names_of
+from kg_server.naming.entities import identify
 from kg_server.naming.meaning import Meaning, near_classes, near_relations
 from kg_server.naming.refusals import id_of, is_word
 from kg_server.schema import (
@@ -162,6 +163,9 @@ class _View:
             owner = profile.profile_of(node)
         else:
             owner = await off_loop(lambda: named(profile.classes, text))
+        if owner is None and not self.graph.remote:
+            (identity,) = await identify(self.graph, [text])
+            owner = next(filter(None, map(profile.profile_of, identity.nodes)), None)
         every, quoted, wanted = entries_of(self.schema), in_quotes(text, MAX_LABEL), text.casefold().strip()
         is_relation = any(each.kind != "class" and (each.label or "").casefold() == wanted for each in every)
         if owner is not None and not is_relation:

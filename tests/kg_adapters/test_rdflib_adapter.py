@@ -85,7 +85,7 @@ async def test_statements_that_are_not_rdf_are_skipped_and_the_rest_is_answered(
     assert await adapter.neighbors(NeighborRequest((iri("a"),), limit=9)) == {iri("a"): whole("a near b")}
     assert await feature_page(adapter, iri("a")) == FeaturePage((), Count(0))
     assert (await adapter.schema()).triples == Count(1)
-    assert await adapter.search("a", limit=5) == [Candidate(iri("a"), 1.0, "label", "a")]
+    assert await adapter.search("a", limit=5) == [Candidate(iri("a"), 1.0, "id", "a")]
 
 
 async def test_a_literal_written_with_and_without_its_datatype_is_one_feature() -> None:
@@ -157,7 +157,7 @@ async def test_a_relation_with_only_a_label_is_described_but_not_found_by_search
 async def test_an_entity_without_names_is_found_by_its_local_part_and_a_blank_node_is_not() -> None:
     adapter = RdflibAdapter(graph_of("Jack_London%C3%A9 near _:b0"))
     found = await adapter.search("Jack Londoné", limit=5)
-    assert found == [Candidate(iri("Jack_London%C3%A9"), 1.0, "label", "Jack Londoné")]
+    assert found == [Candidate(iri("Jack_London%C3%A9"), 1.0, "id", "Jack Londoné")]
 
 
 def test_prefixes_are_those_bound_to_the_graph_where_they_are_used() -> None:

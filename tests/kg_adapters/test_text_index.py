@@ -112,9 +112,9 @@ def test_punctuation_does_not_hide_a_name(index: GraphIndex, names: TextIndex) -
 
 
 def test_an_entity_without_a_name_is_found_by_its_local_part(index: GraphIndex, names: TextIndex) -> None:
-    assert found(index, names.search("france", limit=1)) == [("france", "label", "france")]
+    assert found(index, names.search("france", limit=1)) == [("france", "id", "france")]
     assert found(index, names.search("saint denis (city)", limit=1)) == [
-        ("Saint_Denis%20%28city%29", "label", "Saint Denis (city)")
+        ("Saint_Denis%20%28city%29", "id", "Saint Denis (city)")
     ]
 
 

@@ -3,12 +3,14 @@
 from collections.abc import Callable
 
 import pytest
+import rdflib
 from mcp import Client
 
 from calls import call, plain, refusal, rows
 from calls import texts as strings
 from embedders import LEXICAL
 from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_server.app import build_server
 from kg_server.naming.entities import MOST_NEAR
 from kg_server.settings import Settings
@@ -28,7 +30,39 @@ THINGS = (
     "The Mountain and the Harbour, film, genre: comedy. "
     "Give the id of the one that is meant."
 )
+OWN_IDS = """
+@prefix crm: <http://crm.example/> . @prefix obo: <http://obo.example/> . @prefix e: <http://example.org/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+e:DEU rdfs:label "Germany" ; e:part e:one . e:FRA rdfs:label "France" ; e:part e:one . e:x rdfs:label "FRA" .
+crm:E22_Human-Made_Object rdfs:label "Human-Made Object" ; rdfs:subClassOf e:one .
+crm:E2_Temporal rdfs:label "Temporal" . crm:E2_Other rdfs:label "Other" .
+crm:P1_is_identified_by rdfs:label "identified by" . e:DEU crm:P1_is_identified_by e:one .
+obo:CARO_0000066 rdfs:label "epithelium" ; e:part e:one .
+e:Duration rdfs:label "Time duration" ; e:part e:one . e:has rdfs:range xsd:duration .
+"""
 GraphOf = Callable[[str], LocalAdapter]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "begin"),
+    [
+        ("Retrieve", {"text": "DEU"}, "Exact: 'DEU' names one thing.\nGermany (e:DEU)"),
+        ("Retrieve", {"text": "FRA"}, "Exact: 'FRA' names one thing.\nFRA (e:x)"),
+        ("GetNeighbor", {"entity": "DEU", "relation": "P1"}, "'P1 is identified by' is read as identified by"),
+        ("Compose", {"expression": "Count[Neighbor[E22, rdfs:subClassOf]]"}, "1. Namely"),
+        ("Compose", {"expression": "Neighbor[CARO:0000066, e:part]"}, "e:one."),
+        ("Degree", {"entity": "CARO_0000066"}, "epithelium (obo:CARO_0000066) has 1"),
+        ("Feature", {"entity": "Duration"}, "Time duration (e:Duration)"),
+        ("Sparql", {"query": 'SELECT ?o { @"DEU" e:part ?o }'}, "1 row"),
+        ("Retrieve", {"text": "E2"}, "No entity matches 'E2'."),
+    ],
+)
+@pytest.mark.parametrize("in_memory", [False, True])
+async def test_the_local_part_of_an_id_names_what_no_label_names(
+    graph_of: GraphOf, in_memory: bool, tool: str, arguments: dict[str, object], begin: str
+) -> None:
+    graph = RdflibAdapter(rdflib.Graph().parse(data=OWN_IDS)) if in_memory else graph_of(OWN_IDS)
+    assert (await call(graph, tool, **arguments)).text.startswith(begin)
 
 
 @pytest.mark.parametrize(

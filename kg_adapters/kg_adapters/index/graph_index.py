@@ -5,6 +5,7 @@ comparing ids compares names. Every table is in compressed sparse row form: what
 between `starts[i]` and `starts[i + 1]`. Array lengths: n nodes, m relations, e edges, f features.
 """
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -19,12 +20,14 @@ from kg_adapters.errors import InvalidRequest
 from kg_adapters.index.block_files import Damage
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Feature
+from kg_adapters.prefixes import Prefixes
 from kg_adapters.terms import BlankNode, Iri, Literal, Node, node_from_key, node_key
 
 Ints: TypeAlias = npt.NDArray[np.int32]
 Longs: TypeAlias = npt.NDArray[np.int64]
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 _APART: Final = 64
+_NUMBERED: Final = re.compile(r"[A-Za-z]+[0-9]+[A-Za-z]?")
 
 
 @dataclass(frozen=True)
@@ -375,6 +378,28 @@ def local_name(key: str) -> str:
     """Return the local part of a node's key as people would write it; empty for a blank node."""
     node = node_from_key(key)
     return "" if isinstance(node, BlankNode) else unquote(node.local_part).replace("_", " ")
+
+
+def nodes_called(index: GraphIndex, prefixes: Prefixes, text: str) -> list[int]:
+    """Return the ids of the nodes whose local part a text is, or of the only one where it is the first part of that.
+
+    `E22` is the first part of `E22_Human-Made_Object`. Relations that no edge is about are left out.
+    """
+    iris, nodes = prefixes.local_names(text), index.nodes
+    found = [number for iri in iris if (number := nodes.find(iri.value)) is not None]
+    if not found and _NUMBERED.fullmatch(text.strip()) is not None:
+        for iri in iris:
+            begin = f"{iri.value}_"
+            first = nodes.lower_bound(begin.encode())
+            # Two show already that no one is meant.
+            found += [number for number in range(first, min(first + 2, len(nodes))) if nodes[number].startswith(begin)]
+        found = found if len(found) == 1 else []
+
+    def is_bare(number: int) -> bool:
+        ends = (int(table.groups[number + 1] - table.groups[number]) for table in (index.out, index.into))
+        return not any(ends) and index.relations.find(nodes[number]) is not None
+
+    return [number for number in found if not is_bare(number)]
 
 
 def parts(length: int) -> Iterator[slice]:

@@ -189,7 +189,7 @@ class LocalAdapter:
         await self.sparql.aclose()
 
     def _search(self, text: str, limit: int, accept: Callable[[int], bool] | None) -> list[Candidate]:
-        hits = self._names.get().checked().search(text, limit=limit, accept=accept)
+        hits = self._names.get().checked().search(text, limit=limit, accept=accept, prefixes=self.prefixes)
         return [hit.candidate(self._dictionary.node(hit.bearer)) for hit in hits]
 
     def _meant(self, number: int, cosine: float) -> Candidate:

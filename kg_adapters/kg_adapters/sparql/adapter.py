@@ -2,6 +2,7 @@
 # ruff: noqa: D102 - what an adapter's methods do is documented on the protocol
 
 import math
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -44,6 +45,7 @@ from kg_adapters.surroundings import Surroundings
 from kg_adapters.terms import Fact, Iri, Node
 
 TIMEOUT_S: Final = 10.0
+_LIKE_ID: Final = re.compile(r"(?=\S*[0-9:])\S+|[A-Z]+")
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,12 @@ class SparqlAdapter:
         return await self._descriptions.features(request)
 
     async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
-        return await self._search.search(text, limit=limit, type=type)
+        found = await self._search.search(text, limit=limit, type=type)
+        if type is not None or not _LIKE_ID.fullmatch(text) or any(each.score == 1.0 for each in found):
+            return found
+        called = await self.describe(self.prefixes.local_names(text))
+        ids = [Candidate(node, 1.0, "id", text) for node, each in called.items() if "entity" in each.roles]
+        return [*ids, *(each for each in found if each.entity not in called)][:limit]
 
     async def find_relations(self, text: str, *, limit: int) -> Sequence[RelationCandidate]:
         return await self._relations.find(await self.schema(), text, limit)

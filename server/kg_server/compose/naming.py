@@ -47,7 +47,7 @@ from kg_server.compose.syntax import (
 from kg_server.names import MAX_LABEL, names_of
 from kg_server.naming.entities import POOL, Identity, class_named, identify, naming_refusal, said_of_reading
 from kg_server.naming.meaning import Meaning
-from kg_server.naming.refusals import MisreadExpression, entity_of, unknown_entity
+from kg_server.naming.refusals import MisreadExpression, entity_of, id_of, unknown_entity
 from kg_server.naming.relations import MAX_SAMPLED, NoSuchRelation, Sort, relation_of
 
 LISTED_NAMESAKES: Final = 5
@@ -118,7 +118,7 @@ class Naming:
             raise MisreadExpression(self._text, words.span.start, problem, words.text)
         if len(found.nodes) == 1:
             self.heard.given.update(found.nodes)
-        if found.match == "close" or found.named[0].matched_by != "id":
+        if found.match == "close" or id_of(self._graph, words.text) not in found.nodes:
             self._say(found)
         return Members(found.nodes)
 

@@ -7,10 +7,10 @@ from typing import Final
 
 from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity, UnknownName
 from kg_adapters.folding import fold
-from kg_adapters.models import Candidate
-from kg_adapters.prefixes import MAX_ID_LENGTH
+from kg_adapters.models import Candidate, Description
+from kg_adapters.prefixes import MAX_ID_LENGTH, WELL_KNOWN
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.terms import Node
+from kg_adapters.terms import XSD, Iri, Node
 from kg_boundary.shown import in_quotes
 from kg_server.answers.cards import sketches_of
 from kg_server.answers.coverage import plural
@@ -39,6 +39,8 @@ AT_ONCE: Final = 8
 """How many texts are looked for at a time."""
 
 _ALIKE: Final = 0.75
+
+_DATATYPE: Final = Iri(f"{WELL_KNOWN['rdfs']}Datatype")
 
 _MEANT: Final = 0.5
 """How near in meaning something has to be to be worth mentioning."""
@@ -88,7 +90,8 @@ class Identity:
 async def identify(graph: KGAdapter, texts: Sequence[str], *, type: Node | None = None) -> list[Identity]:
     """Return what texts name, in their order; among the instances of a type where one is given.
 
-    A relation is named only where no entity that is none has the name.
+    A text is first an id, then a label or alias, then the local part of an IRI, and else a name with slips. A relation
+    or datatype is named only where nothing else has the name.
 
     Args:
         graph: The graph.
@@ -134,31 +137,34 @@ def _is_near(words: Words, candidate: Candidate) -> bool:
 
 
 async def _without_relations(graph: KGAdapter, identities: Sequence[Identity]) -> list[Identity]:
-    """Return verdicts in which a relation is no namesake of an entity: it is named among what is near."""
+    """Return verdicts in which a relation or a datatype is no namesake of an entity: it is among what is near."""
     several = {node: None for each in identities if len(each.named) > 1 for node in each.nodes}
     if not several:
         return list(identities)
     described = await graph.describe(list(several))
-    relations = {node for node, each in described.items() if "relation" in each.roles}
+    others = {node for node, each in described.items() if "relation" in each.roles or _is_datatype(node, each)}
 
     def only_entities(identity: Identity) -> Identity:
-        kept = tuple(each for each in identity.named if each.entity not in relations)
+        kept = tuple(each for each in identity.named if each.entity not in others)
         if not kept or len(kept) == len(identity.named):
             return identity
-        passed = tuple(each for each in identity.named if each.entity in relations)
+        passed = tuple(each for each in identity.named if each.entity in others)
         return replace(identity, named=kept, near=(*passed, *identity.near))
 
     return list(map(only_entities, identities))
 
 
+def _is_datatype(node: Node, described: Description) -> bool:
+    return (isinstance(node, Iri) and node.value.startswith(XSD)) or _DATATYPE in described.types
+
+
 async def _identity(graph: KGAdapter, text: str, node: Node | None, type: Node | None) -> Identity:
     if node is not None:
         return Identity(text, "exact", (Candidate(node, 1.0, "id", text),))
-    folded = fold(text)
-    pool = await graph.search(text, limit=POOL, type=type) if folded else ()
-    same = _same(pool, folded)
+    pool = await graph.search(text, limit=POOL, type=type) if fold(text) else ()
+    same = _same(pool, text)
     if len(same) == POOL:
-        same = _same(await graph.search(text, limit=MOST_NAMESAKES, type=type), folded)
+        same = _same(await graph.search(text, limit=MOST_NAMESAKES, type=type), text)
     if same:
         return Identity(text, "exact", same, _without(pool, same))
     close = await _close(graph, text, pool)
@@ -170,8 +176,12 @@ async def _identity(graph: KGAdapter, text: str, node: Node | None, type: Node |
     return Identity(text, judged(text, pool), near=tuple(pool))
 
 
-def _same(pool: Sequence[Candidate], folded: str) -> tuple[Candidate, ...]:
-    return tuple(each for each in pool if fold(each.matched_text) == folded)
+def _same(pool: Sequence[Candidate], text: str) -> tuple[Candidate, ...]:
+    """Return those whose label or alias a text is, or else whose IRI has it as local part, best in the same case."""
+    folded = fold(text)
+    same = tuple(each for each in pool if fold(each.matched_text) == folded)
+    named = tuple(each for each in same if each.matched_by != "id")
+    return named or tuple(each for each in same if each.matched_text == text.strip()) or same
 
 
 async def _close(graph: KGAdapter, text: str, pool: Sequence[Candidate]) -> tuple[Candidate, ...]:

@@ -20,6 +20,7 @@ from kg_adapters.index.graph_index import (
     edges_by_relation,
     local_name,
     name_rows,
+    nodes_called,
     uses_of_relations,
     written,
 )
@@ -29,6 +30,7 @@ from kg_adapters.local.array_files import ArrayFiles, open_tables
 from kg_adapters.local.names.fuzzy import FuzzyNames, build_fuzzy_names
 from kg_adapters.models import Candidate, Match
 from kg_adapters.name_index import LEAST, Floats, RelationIndex, RelationName, likeness
+from kg_adapters.prefixes import Prefixes
 from kg_adapters.terms import Iri, Node
 
 
@@ -209,22 +211,41 @@ class TextIndex:
         self._files.watch()
         return self
 
-    def search(self, text: str, *, limit: int, accept: Callable[[int], bool] | None = None) -> list[NameHit]:
+    def search(
+        self,
+        text: str,
+        *,
+        limit: int,
+        accept: Callable[[int], bool] | None = None,
+        prefixes: Prefixes | None = None,
+    ) -> list[NameHit]:
         """Return the entities that a text may name, best first, each once; only those that `accept` allows.
 
-        Exact names come first, labels before aliases and the better connected entities before others. Any string is
-        welcome; of a long one the beginning counts.
+        Exact names come first, labels before aliases before the local parts of IRIs, and the better connected entities
+        before others. Any string is welcome; of a long one the beginning counts.
+
+        Args:
+            text: The name.
+            limit: The most entities.
+            accept: Whether an entity, by its id, counts.
+            prefixes: The namespaces in which the text may also be the local part of an IRI that has another name.
         """
         folded = fold(text)
         if not folded or limit < 1:
             return []
         search = _Search(self._nodes, self._index.links.starts, limit, accept)
         search.take_exact(folded)
+        ids: list[NameHit] = []
+        if not search.found and prefixes is not None:
+            called = nodes_called(self._index, prefixes, text)
+            kept = [number for number in called if accept is None or accept(number)][:limit]
+            ids = [NameHit(number, 1.0, "id", text.strip()) for number in kept]
+        search.take_local(folded, [hit.bearer for hit in ids])
         if not search.full:
             wanted = _CANDIDATES if accept is None else _FILTERED_CANDIDATES
             similar = self._fuzzy.find(folded, max(wanted, min(2 * limit, _MAX_CANDIDATES)))
             search.take_similar(folded, similar)
-        return [self._hit(*found) for found in search.found]
+        return [*ids, *(self._hit(*found) for found in search.found)]
 
     @cached_property
     def relations(self) -> RelationIndex:
@@ -242,7 +263,7 @@ class TextIndex:
         table = self._nodes
         matched_by: Match = "text"
         if exact:
-            matched_by = "alias" if table.aliases[place] else "label"
+            matched_by = "id" if table.rows[place] < 0 else "alias" if table.aliases[place] else "label"
         return NameHit(int(table.bearers[place]), score, matched_by, self._written(table, self._index.nodes, place))
 
     def _written(self, table: NameTable, keys: StringTable, place: int) -> str:
@@ -268,7 +289,15 @@ class _Search:
         return len(self.found) >= self._limit or self._left <= 0
 
     def take_exact(self, folded: str) -> None:
-        """Collect those who bear exactly this name."""
+        """Collect those whose label or alias is exactly this name."""
+        name = self._table.names.find(folded)
+        if name is not None:
+            self._take(name, 1.0, exact=True, local=False)
+
+    def take_local(self, folded: str, taken: Sequence[int]) -> None:
+        """Collect those without a name whose local part it is, but for those that are taken already."""
+        self._seen.update(taken)
+        self._limit -= len(taken)
         name = self._table.names.find(folded)
         if name is not None:
             self._take(name, 1.0, exact=True)
@@ -284,10 +313,12 @@ class _Search:
                 return
             self._take(numbers[place], float(scores[place]), exact=False)
 
-    def _take(self, name: int, score: float, *, exact: bool) -> None:
+    def _take(self, name: int, score: float, *, exact: bool, local: bool = True) -> None:
         for place in range(int(self._table.starts[name]), int(self._table.starts[name + 1])):
             if self.full:
                 return
+            if not local and self._table.rows[place] < 0:
+                continue
             self._left -= 1
             bearer = int(self._table.bearers[place])
             if bearer not in self._seen and (self._accept is None or self._accept(bearer)):
