@@ -112,7 +112,9 @@ async def test_the_evidence_of_a_comparison_has_a_row_for_each_side(films: Local
 async def test_of_namesakes_the_evidence_tells_which_has_what(films: LocalAdapter) -> None:
     reply = await composed(films, "Neighbor[Where[Twin, knows], knows]")
     assert reply.lines[-2:] == ["because Twin (e:x1) | e:knows | Anna", "because Twin (e:x2) | e:knows | Bert"]
-    assert reply.plain.summary == "2 nodes. 'Twin' names 2, and all take part: e:x1, e:x2."
+    assert reply.plain.summary == (
+        "2 nodes. 'Twin' names 2 things, all taken: Twin, e:knows: Anna; Twin, e:knows: Bert."
+    )
 
 
 async def test_all_evidence_is_told_where_it_is_asked_for(films: LocalAdapter) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from calls import plain, rows
+from calls import rows
 from compositions import composed, refused
 from kg_adapters.local.adapter import LocalAdapter
 
@@ -35,7 +35,7 @@ def world(graph_of: Callable[[str], LocalAdapter]) -> LocalAdapter:
 
 async def test_all_of_one_name_take_part_and_are_listed(world: LocalAdapter) -> None:
     reply = await composed(world, "Retrieve[paris]")
-    assert reply.plain.summary == ("2 nodes. 'paris' names 2, and all take part: ex:paris, ex:paris_texas.")
+    assert reply.plain.summary == "2 nodes. 'paris' names 2 things, all taken: Paris; Paris."
     assert sorted(reply.plain.lines) == ["Paris", "Paris"]
 
 
@@ -45,33 +45,19 @@ async def test_a_misspelt_name_is_read_and_said(world: LocalAdapter) -> None:
     assert reply.data["read"] == {"Yokohamma": "ex:yokohama"}
 
 
-async def test_of_relations_with_one_name_that_is_taken_which_the_nodes_have(world: LocalAdapter) -> None:
-    reply = await composed(world, "Neighbor[Retrieve[Japan], CAPITAL]")
-    assert reply.plain.summary.startswith("Tokyo. ")
-    assert reply.plain.summary.endswith(
-        "'capital' is read as capital, which alone occurs here; others of that name: Capital."
-    )
+async def test_a_name_of_several_relations_means_all_of_them_and_an_id_means_one(world: LocalAdapter) -> None:
+    reply = await composed(world, "Neighbor[ex:firm, CAPITAL]")
+    one = await composed(world, "Neighbor[ex:firm, ex:seat]")
+    values = await composed(world, "Feature[ex:france, size]")
     backwards = await composed(world, "Neighbor[ex:bank, -capital]")
+    none = await composed(world, "Neighbor[ex:yokohama, capital]")
+    assert {row[3] for row in rows(reply.data["results"])} == {"ex:bank", "ex:paris"}
+    assert {row[3] for row in rows(one.data["results"])} == {"ex:paris"}
+    assert "'CAPITAL' names 2 relations, all taken: ex:seat, 3 facts; ex:money, 1 fact." in reply.summary
+    assert "names" not in one.summary
+    assert {row[2] for row in rows(values.data["results"])} == {"ex:area", "ex:height"}
     assert backwards.data["results"] == [["1", "ex:bank", "-ex:money", "ex:firm", "node"]]
-
-
-async def test_a_name_that_stays_ambiguous_is_refused_with_the_candidates(world: LocalAdapter) -> None:
-    both = (await composed(world, "Neighbor[ex:firm, capital]")).text
-    none = await refused(world, "Neighbor[ex:yokohama, capital]")
-    candidates = "2 relations are called 'capital': capital, Capital"
-    assert all(each in both for each in ("ex:seat", "ex:money"))
-    assert plain(both).startswith(f"{candidates}, and the nodes have more than one of them. Name one by its id.")
-    assert none.startswith(f"{candidates}, and the nodes have none of them. Name one by its id.")
-
-
-async def test_features_are_told_apart_by_what_the_nodes_have(world: LocalAdapter) -> None:
-    taken = await composed(world, "Feature[ex:japan, size]")
-    both = (await composed(world, "Feature[ex:france, size]")).text
-    assert taken.data["results"] == [
-        ["1", "ex:japan", "ex:area", "378000", "xsd:integer"],
-    ]
-    assert both.startswith("2 features are called 'size': ")
-    assert all(each in both for each in ("ex:area", "ex:height"))
+    assert none.data["results"] == []
 
 
 async def test_an_unknown_name_is_refused_with_similar_ones_and_those_that_are_there(tokyo: LocalAdapter) -> None:

@@ -1,5 +1,6 @@
 """Every tool says as what it read a name, and computes nothing from a name that is not here."""
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -206,12 +207,21 @@ async def test_retrieve_takes_several_texts(sample: LocalAdapter) -> None:
     assert reply.data["matches"] == {"Albert Einstein": "exact", "Albrt Einstien": "close", "NBA": "loose"}
     assert (reply.data["match"], reply.data["knowledge"]) == ("loose", "stated")
     assert [(row[0], row[7]) for row in rows(reply.data["candidates"])][:2] == [("Q937", "1"), ("Q937", "2")]
-    assert [line.partition(" | ")[0] for line in reply.plain.lines][:4] == [
-        "Albert Einstein",
-        "Close: read 'Albrt Einstien' as Albert Einstein.",
-        "Albert Einstein",
-        "No entity matches 'NBA'. Near, not the same:",
+    begins = ("Albert Einstein", "Close: read 'Albrt Einstien' as", "No entity matches 'NBA'. Near, not the same:")
+    assert [line.partition(begin)[1] for begin in begins for line in reply.plain.lines if line.startswith(begin)] == [
+        *(begins[0], begins[0]),
+        *begins[1:],
     ]
+
+
+async def test_a_list_of_names_is_answered_as_each_of_them(sample: LocalAdapter) -> None:
+    settings, names = Settings(embedding=LEXICAL), ["Albert Einstein", "Jack London"]
+    alone = [await call(sample, "Retrieve", settings, text=each) for each in names]
+    for text in (names, ", ".join(names), json.dumps(names)):
+        reply = await call(sample, "Retrieve", settings, text=text)
+        assert reply.summary == "2 texts: 2 exact."
+        assert reply.lines == [line for each in alone for line in each.lines]
+        assert reply.data["cards"] == {"Q937": alone[0].data["card"], "Q45765": alone[1].data["card"]}
 
 
 async def test_a_type_may_be_named_and_a_class_is_meant(graph_of: GraphOf) -> None:

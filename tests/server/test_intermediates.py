@@ -152,7 +152,9 @@ async def test_no_tool_shows_a_node_without_a_name_by_its_id_alone(graph_of: Cal
     ]
     named = await call(graph, "Retrieve", text=nodes)
     instances = await call(graph, "GetNeighbor", entity="entry", direction="in")
-    for line in (*named.plain.lines, *instances.plain.lines):
+    found = [line for line in named.plain.lines if line.startswith(tuple(nodes))]
+    assert len(found) == len(nodes)
+    for line in (*found, *instances.plain.lines):
         assert re.search(r"(?:_:|e:S)\w+ \[career entry of Ada Lom", line), line
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from mcp import Client
 
-from calls import Reply, call, refusal
+from calls import Reply, call, refusal, rows
 from compositions import composed
 from kg_adapters.local.adapter import LocalAdapter
 from kg_server.app import build_server
@@ -71,27 +71,23 @@ async def test_features_are_read_by_the_same_rules(family: LocalAdapter) -> None
     by_label = await call(family, "Feature", entity="ex:bob", feature="Value")
     assert by_id.plain.text == "ex:firm | value | 3"
     assert by_label.data["features"] == [["ex:worth", "7", "xsd:integer"]]
-    assert by_label.plain.summary.startswith(
-        "'value' is read as value, which alone occurs here; others of that name: value. Bob "
-    )
+    assert by_label.plain.summary == "Bob | value | 7"
 
 
-async def test_of_relations_with_one_name_the_entity_decides_or_the_candidates_come_back(family: LocalAdapter) -> None:
+async def test_a_name_of_several_relations_means_all_of_them_and_an_id_means_one(family: LocalAdapter) -> None:
     for reply in await asked(family, "ex:japan", "capital"):
-        assert reply.plain.summary.startswith(
-            "'capital' is read as capital, which alone occurs here; others of that name: capital. Japan "
-        )
-    both = "2 relations are called 'capital': capital, capital, and the nodes have "
-    for tool in ("GetNeighbor", "Degree"):
-        assert await refusal(family, tool, entity="ex:firm", relation="capital") == (
-            f"{both}more than one of them. Name one by its id."
-        )
-        assert await refusal(family, tool, entity="ex:ann", relation="capital") == (
-            f"{both}none of them. Name one by its id."
-        )
-    assert (await refusal(family, "Feature", entity="ex:firm", feature="value")).startswith(
-        "2 features are called 'value': value, value, and the nodes have more than one of them."
-    )
+        assert reply.plain.summary.startswith("Japan ")
+    facts = await call(family, "GetNeighbor", entity="ex:firm", relation="capital")
+    count = await call(family, "Degree", entity="ex:firm", relation="capital")
+    one = await call(family, "GetNeighbor", entity="ex:firm", relation="ex:seat")
+    values = await call(family, "Feature", entity="ex:firm", feature="value")
+    none = await call(family, "GetNeighbor", entity="ex:ann", relation="capital")
+    assert {row[1] for row in rows(facts.data["triples"])} == {"ex:seat", "ex:money"}
+    assert "over 2 relations of that name (ex:seat 1, ex:money 1)" in facts.summary
+    assert "over 'capital' (2 relations of that name)" in count.summary
+    assert {row[1] for row in rows(one.data["triples"])} == {"ex:seat"}
+    assert {row[0] for row in rows(values.data["features"])} == {"ex:worth", "ex:price"}
+    assert none.data["status"] == "empty"
 
 
 async def test_what_only_shares_words_is_suggested_and_never_taken(family: LocalAdapter) -> None:

@@ -6,7 +6,7 @@ from contextlib import aclosing
 import pytest
 from rdflib import Graph
 
-from calls import call, refusal
+from calls import call, plain, refusal
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.rdflib_adapter import RdflibAdapter
@@ -105,8 +105,8 @@ async def test_all_namesakes_are_taken_and_the_rest_of_the_query_chooses(world: 
     both = await call(world, "Sparql", query='SELECT * { @"Ann Lee" @"parent" ?x } ORDER BY ?x')
     assert both.plain.lines == ["?x", "Bob Hornby", "Bob Hornby"]
     assert both.plain.summary == (
-        "'Ann Lee' names 2 things here: e:p1; e:p2. All are taken. 'parent' names 2 things here: e:father; e:mother. "
-        "All are taken. 2 rows, all here."
+        "'Ann Lee' names 2 things, all taken: Ann Lee, person, e:born: 1950; Ann Lee, person. "
+        "'parent' names 2 relations, all taken: e:father, of people; e:mother, of people. 2 rows, all here."
     )
     assert both.data["read"] == {"Ann Lee": "e:p1, e:p2", "parent": "e:father, e:mother"}
     one = await call(world, "Sparql", query='SELECT ?x ?y { BIND(1 AS ?x) @"Ann Lee" e:born ?y }')
@@ -116,9 +116,9 @@ async def test_all_namesakes_are_taken_and_the_rest_of_the_query_chooses(world: 
 async def test_a_name_may_be_a_class_in_one_place_and_an_entity_in_another(world: LocalAdapter) -> None:
     reply = await call(world, "Sparql", query='SELECT ?x { ?x a @"round" ; e:likes @"round" }')
     assert reply.lines == ["?x", "e:d1"]
-    assert reply.summary == (
-        "'round' names 2 things here: e:Drink; e:Game. All are taken. 'round' names 3 things here: e:Drink; e:Game; "
-        "e:Song. All are taken. 1 row, all here."
+    assert reply.plain.summary == (
+        "'round' names 2 things, all taken: round; round. 'round' names 3 things, all taken: round; round; round. "
+        "1 row, all here."
     )
     assert reply.data["read"] == {"round": "e:Drink, e:Game, e:Song"}
 
@@ -160,8 +160,9 @@ async def test_namesakes_are_taken_wherever_they_stand(world: LocalAdapter) -> N
 
 async def test_where_one_id_alone_can_stand_namesakes_are_refused(world: LocalAdapter) -> None:
     said = await refusal(world, "Sparql", query='SELECT ?x { BIND(@"Ann Lee" AS ?x) }')
-    assert said.splitlines()[0] == (
-        "'Ann Lee' names 2 things here: e:p1; e:p2. Only one id is allowed here: write that of the one you mean."
+    assert plain(said.splitlines()[0]) == (
+        "'Ann Lee' names 2 things: Ann Lee, person, e:born: 1950; Ann Lee, person. "
+        "Only one id is allowed here: write that of the one you mean."
     )
     assert said.splitlines()[2] == " " * 17 + "^"
 

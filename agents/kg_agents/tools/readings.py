@@ -35,8 +35,8 @@ class ToolResult(BaseModel):
 
     Rows of `candidates` hold id, label, description, types, score, how it matched, telling fact, and number of the
     text; those of `groups` entity, relation, direction, count, score, hop, and far ends; those of `results` part, node,
-    relation, result, and kind; those of `card` direction, relation, count, and tails; those of `facts` number of the
-    path, head, relation, tail, and whether it is verified.
+    relation, result, and kind; those of `card`, and of `cards` by entity, direction, relation, count, and tails; those
+    of `facts` number of the path, head, relation, tail, and whether it is verified.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -59,6 +59,7 @@ class ToolResult(BaseModel):
     matches: dict[str, str] = {}
     candidates: Rows = []
     card: Rows = []
+    cards: dict[str, Rows] = {}
     features: Rows | dict[str, int] = []
     classes: dict[str, int] = {}
     neighbors: int | None = None
@@ -234,15 +235,22 @@ def _neighbors(call: ToolCall, found: ToolResult, said: str) -> _Stated:
 
 
 def _retrieved(call: ToolCall, found: ToolResult, said: str) -> _Stated:
-    """Return the facts of the card, which is about the one candidate that is meant, and those that tell namesakes."""
+    """Return the facts of the cards, and those that tell namesakes."""
     del call, said
     rows = [row for row in found.candidates if row]
     facts: list[Triple] = []
-    for direction, relation, _, *far in (row for row in found.card if len(row) >= ROW and rows):
-        facts += ((end, relation, rows[0][0]) if direction == "in" else (rows[0][0], relation, end) for end in far)
+    for near, (direction, relation, _, *far) in _carded(found):
+        facts += ((end, relation, near) if direction == "in" else (near, relation, end) for end in far)
     telling = ((row[0], _TELLING.fullmatch(row[_TELLING_COLUMN])) for row in rows if len(row) > _TELLING_COLUMN)
     facts += ((entity, fact["relation"], fact["id"] or quoted(fact["value"])) for entity, fact in telling if fact)
     return facts, (), (row[0] for row in rows)
+
+
+def _carded(found: ToolResult) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield the rows of cards, each with its entity: the one candidate of a single card."""
+    cards = {found.candidates[0][0]: found.card} if found.candidates and found.candidates[0] else {}
+    for entity, rows in {**cards, **found.cards}.items():
+        yield from ((entity, row) for row in rows if len(row) >= ROW)
 
 
 def _features(call: ToolCall, found: ToolResult, said: str) -> _Stated:
@@ -323,8 +331,8 @@ def _counted(call: ToolCall, found: ToolResult) -> Iterator[ComputedResult]:
     yield from (_degree_of(near, relation, True, count) for relation, count in found.incoming.items())
     for group in found.seen:
         yield _degree_of(group.entity, group.relation, group.incoming, group.count)
-    for row in (row for row in found.card if len(row) >= ROW):
-        yield _degree_of(found.candidates[0][0], row[1], row[0] == "in", row[2])
+    for entity, row in _carded(found):
+        yield _degree_of(entity, row[1], row[0] == "in", row[2])
     features = found.features if isinstance(found.features, dict) else {}
     of_things = (("things of", each, count) for each, count in found.classes.items())
     of_facts = (("facts over", each, count) for each, count in (*found.relations.items(), *features.items()))

@@ -234,7 +234,7 @@ async def _once_each(graph: KGAdapter, node: Node, groups: _Groups, sizes: _Size
         if all(sizes[each] == Count(len(groups[each])) for each in (ahead, group)):
             said = {fact.tail for fact in straight}
             turned = [fact for fact in facts if fact.head not in said]
-        elif (found := await both_ways(graph, node, ahead[1], "out")) is not None and found.complete:
+        elif (found := await both_ways(graph, node, (ahead[1],), "out")) is not None and found.complete:
             straight, turned = found.straight, found.turned
         else:
             continue

@@ -34,9 +34,9 @@ class BothWays:
 
     Args:
         entity: The entity.
-        relation: The relation that was asked for.
-        direction: Which way it was asked for.
-        inverse: Its inverse; the same if it is symmetric.
+        relations: The relations that were asked for.
+        direction: Which way they were asked for.
+        inverses: The inverses of those that have one; the same where one is symmetric.
         straight: The facts that are stored as asked for.
         turned: The facts that are stored over the inverse only.
         degree: The neighbours, and how many are stored over which relation, those that are stored both ways in each.
@@ -44,9 +44,9 @@ class BothWays:
     """
 
     entity: Node
-    relation: Iri
+    relations: tuple[Iri, ...]
     direction: Direction
-    inverse: Iri
+    inverses: tuple[Iri, ...]
     straight: tuple[Fact, ...]
     turned: tuple[Fact, ...]
     degree: Degree
@@ -57,8 +57,9 @@ class BothWays:
         if not self.turned:
             return ""
         subject = f"{len(self.turned):,} of them " if self.straight else ""
-        symmetric = self.relation == self.inverse
-        how = "in the other direction" if symmetric else f"the other way, as {names.relation(self.inverse)}"
+        over = sorted({fact.relation for fact in self.turned})
+        named = " and ".join(map(names.relation, over))
+        how = "in the other direction" if self.relations == tuple(over) else f"the other way, as {named}"
         return f", {subject}stored only {how}"
 
     def page(self, limit: int, cursor: str | None, graph: KGAdapter) -> NeighborPage:
@@ -67,7 +68,7 @@ class BothWays:
         Raises:
             InvalidRequest: The cursor is damaged, or belongs to another question or graph.
         """
-        question = node_key(self.entity), self.relation.value, self.direction
+        question = node_key(self.entity), *(each.value for each in self.relations), self.direction
         facts = (*self.straight, *self.turned)
         first = 0 if cursor is None else read_cursor(cursor, 1, question, graph.name)[0]
         if cursor is not None and first >= len(facts):
@@ -110,25 +111,26 @@ async def inverses_in_use(graph: KGAdapter) -> tuple[tuple[Iri, Iri], ...]:
     return tuple((each.relation, each.inverse) for each in used)
 
 
-async def both_ways(graph: KGAdapter, node: Node, relation: Iri, direction: Direction) -> BothWays | None:
-    """Return what is stated around an entity over a relation or its inverse, values too, by one request.
+async def both_ways(graph: KGAdapter, node: Node, relations: tuple[Iri, ...], direction: Direction) -> BothWays | None:
+    """Return what is stated around an entity over relations or their inverses, values too, by one request.
 
-    None where the relation has no inverse, or the graph does not mention the entity.
+    None where no relation has an inverse, or the graph does not mention the entity.
     """
-    inverse = (await graph.profile()).inverse_of(relation)
-    if inverse is None:
+    profile = await graph.profile()
+    inverses = tuple(inverse for each in relations if (inverse := profile.inverse_of(each)) is not None)
+    if not inverses:
         return None
-    wanted = frozenset({relation, inverse})
+    wanted = frozenset({*relations, *inverses})
     request = NeighborRequest((node,), "both", relations=wanted, limit=MAX_COMPARED, values=True)
     page = (await graph.neighbors(request)).get(node)
     if page is None:
         return None
-    found = BothWays(node, relation, direction, inverse, (), (), Degree(Count(0), ()), complete=not page.truncated)
+    found = BothWays(node, relations, direction, inverses, (), (), Degree(Count(0), ()), complete=not page.truncated)
     if page.truncated:
         return found
-    ahead = [fact for fact in page.facts if _leads(fact, node, relation, direction)]
-    behind = [fact for fact in page.triples if _leads(fact, node, inverse, OPPOSITE[direction])]
-    inverse_of = {relation: inverse, inverse: relation}.get
+    ahead = [fact for fact in page.facts if _leads(fact, node, relations, direction)]
+    behind = [fact for fact in page.triples if _leads(fact, node, inverses, OPPOSITE[direction])]
+    inverse_of = profile.inverse_of
     seen = dict[Fact, Fact]()
     for fact in ahead:
         seen.setdefault(one_way(fact, inverse_of), fact)
@@ -154,9 +156,9 @@ async def without_twins(graph: KGAdapter, node: Node, page: NeighborPage) -> Nei
     return replace(page, facts=facts, total=replace(page.total, value=page.total.value - twins))
 
 
-def _leads(fact: Fact, node: Node, relation: Iri, direction: Direction) -> bool:
-    """Say whether a fact is one of an entity over a relation, in a direction."""
-    if fact.relation != relation:
+def _leads(fact: Fact, node: Node, relations: Sequence[Iri], direction: Direction) -> bool:
+    """Say whether a fact is one of an entity over one of some relations, in a direction."""
+    if fact.relation not in relations:
         return False
     return (direction != "in" and fact.head == node) or (direction != "out" and fact.tail == node)
 
@@ -208,20 +210,20 @@ class Absence:
         return "No ", over, f": {self.clause}."
 
 
-async def absence(graph: KGAdapter, entity: Node, relation: Iri, direction: Direction = "out") -> Absence:
-    """Return what it means that an entity has no edge, or no value, over a relation."""
-    if otherwise := await _otherwise(graph, entity, relation):
+async def absence(graph: KGAdapter, entity: Node, relations: Sequence[Iri], direction: Direction = "out") -> Absence:
+    """Return what it means that an entity has no edge, or no value, over any of some relations."""
+    if otherwise := await _otherwise(graph, entity, relations):
         return Absence("stated", otherwise)
     profile = await graph.profile()
-    known = [await folded(graph, each, relation) for each in await classes_of(graph, profile, [entity])]
-    return absence_among(profile, known, relation, direction)
+    classes = await _folded_over(graph, await classes_of(graph, profile, [entity]), relations)
+    return absence_among(profile, classes, relations, direction)
 
 
 def absence_among(
-    profile: GraphProfile, classes: Iterable[ClassProfile], relation: Iri, direction: Direction = "out"
+    profile: GraphProfile, classes: Iterable[ClassProfile], relations: Sequence[Iri], direction: Direction = "out"
 ) -> Absence:
-    """Return what it means that an instance of some classes has neither an edge nor a value over a relation."""
-    found = _most_telling(profile, classes, relation, direction)
+    """Return what it means that an instance of some classes has neither edges nor values over some relations."""
+    found = _most_telling(profile, classes, relations, direction)
     if found is None:
         return Absence("unknown", "how many others have one is not known")
     coverage, known = found
@@ -236,17 +238,26 @@ def absence_among(
     return Absence("denied", f"{counted}, so it seems to have none")
 
 
-async def thinness(graph: KGAdapter, entities: Sequence[Node], relation: Iri) -> str:
-    """Return half a sentence on a count of what a relation leads to, which few of a class have; nothing otherwise.
+async def thinness(graph: KGAdapter, entities: Sequence[Node], relations: Sequence[Iri]) -> str:
+    """Return half a sentence on a count of what relations lead to, which few of a class have; nothing otherwise.
 
     A share of those that a relation leads to says nothing of what is missing.
     """
-    known = await classes_of(graph, await graph.profile(), entities)
-    shares = [(await folded(graph, each, relation)).coverage(relation) for each in known]
+    classes = await _folded_over(graph, await classes_of(graph, await graph.profile(), entities), relations)
+    shares = [known.coverage(each, "out") for known in classes for each in relations]
     found = max(filter(None, shares), key=lambda each: (each.share, each.instances), default=None)
     if found is None or found.owner is None or not 0 < found.share < THIN:
         return ""
     return f"{counted_clause(found)} at all, so there may be more than the graph knows"
+
+
+async def _folded_over(
+    graph: KGAdapter, classes: Sequence[ClassProfile], relations: Sequence[Iri]
+) -> Sequence[ClassProfile]:
+    """Return what classes are known by, with each of some relations and its inverse counted as one."""
+    for relation in relations:
+        classes = [await folded(graph, each, relation) for each in classes]
+    return classes
 
 
 async def folded(
@@ -336,25 +347,25 @@ def _split(noun: str) -> tuple[str, str, str]:
     return noun, "", ""
 
 
-async def _otherwise(graph: KGAdapter, entity: Node, relation: Iri) -> str:
-    """Return what to say where an entity has values over a relation of which edges were asked for, or the reverse."""
-    pages = await graph.features(FeatureRequest((entity,), frozenset({relation}), 1))
+async def _otherwise(graph: KGAdapter, entity: Node, relations: Sequence[Iri]) -> str:
+    """Return what to say where an entity has values over relations of which edges were asked for, or the reverse."""
+    pages = await graph.features(FeatureRequest((entity,), frozenset(relations), 1))
     if entity in pages:
         values = pages[entity].total
         return f"it has {values} value{'' if values.value == 1 else 's'} of it, which Feature shows"
-    degree = (await graph.degrees([entity], direction="out", relations=[relation])).get(entity)
+    degree = (await graph.degrees([entity], direction="out", relations=relations)).get(entity)
     if degree is not None and degree.relations:
         return f"it leads to {degree.relations[0].count.of('node')}, which GetNeighbor shows"
     return ""
 
 
 def _most_telling(
-    profile: GraphProfile, classes: Iterable[ClassProfile], relation: Iri, direction: Direction
+    profile: GraphProfile, classes: Iterable[ClassProfile], relations: Sequence[Iri], direction: Direction
 ) -> tuple[Coverage, PropertyProfile | None] | None:
-    """Return how many have a relation in that of some classes where most have it; None if nothing is known."""
-    asked: list[tuple[Iri, Direction]] = [(relation, direction)]
-    if (inverse := profile.inverse_of(relation)) is not None:
-        asked.append((inverse, OPPOSITE[direction]))
+    """Return how many have one of some relations in the class where most have it; None if nothing is known."""
+    asked: list[tuple[Iri, Direction]] = [(each, direction) for each in relations]
+    inverses = (profile.inverse_of(each) for each in relations)
+    asked += [(each, OPPOSITE[direction]) for each in inverses if each is not None]
     found = [
         (coverage, known.property(iri, side))
         for known in classes

@@ -39,12 +39,12 @@ async def features_of(graph: KGAdapter, *, entity: str, feature: str | None, max
         chosen = None if feature is None else await relation_of(graph, feature, "feature", around=[node])
     except NoSuchRelation as error:
         return Answer(FeaturesResult(status="empty", summary=await no_such_relation(graph, node, error)))
-    relations = None if chosen is None else frozenset({chosen.relation})
+    relations = None if chosen is None else frozenset(chosen.relations)
     page = (await graph.features(FeatureRequest((node,), relations, MAX_FEATURES))).get(node)
     if page is None:
         return await _no_features(graph, node, chosen)
     lines = [_line(each, graph.prefixes) for each in page.features]
-    names = await names_of(graph, (node, *(() if chosen is None else chosen.terms), *terms_of_lines(lines)))
+    names = await names_of(graph, (node, *(() if chosen is None else chosen.relations), *terms_of_lines(lines)))
     note = f" {graph.feature_note}" if chosen is None and isinstance(graph, SupportsFeatureNote) else ""
     total, is_only = page.total, chosen is not None and page.total.value == len(lines) == 1
 
@@ -91,12 +91,12 @@ def _has(entity: Node, chosen: Chosen | None, names: Names) -> str:
 async def _no_features(graph: KGAdapter, entity: Node, chosen: Chosen | None) -> Answer:
     page = (await graph.features(FeatureRequest((entity,), limit=MAX_FEATURES))).get(entity, NO_FEATURES)
     existing = list(dict.fromkeys(each.relation for each in page.features))[:SHOWN_FEATURES]
-    names = await names_of(graph, (entity, *existing, *(() if chosen is None else chosen.terms)))
+    names = await names_of(graph, (entity, *existing, *(() if chosen is None else chosen.relations)))
     if chosen is None:
         summary = f"{names.entity(entity)} is known, but has no values. GetNeighbor shows its triples."
         return Answer(FeaturesResult(status="empty", summary=summary))
-    missing = await absence(graph, entity, chosen.relation)
+    missing = await absence(graph, entity, chosen.relations)
     has = f"has {', '.join(names.relation(each, ',') for each in existing)}" if existing else "has no values at all"
-    lacks = f"has no value of {names.relation(chosen.relation)} here; {missing.clause}"
+    lacks = f"has no value of {chosen.shown(names)} here; {missing.clause}"
     summary = f"{_has(entity, chosen, names)} {lacks}. It {has}. GetNeighbor shows its triples."
     return Answer(FeaturesResult(status="empty", knowledge=missing.knowledge, summary=summary))

@@ -8,7 +8,7 @@ from typing import Final
 from kg_adapters.models import NO_FEATURES, Count, Degree, Direction, NeighborPage, RelationCount
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest
-from kg_adapters.terms import Attribute, Iri, Node, Triple
+from kg_adapters.terms import Attribute, Fact, Iri, Node, Term, Triple
 from kg_server.answers.coverage import OPPOSITE, BothWays, InverseOf, absence, both_ways, thinness, without_twins
 from kg_server.answers.intermediates import CLOSED, when, with_intermediates
 from kg_server.answers.results import (
@@ -80,7 +80,7 @@ class NeighborQuery:
     Args:
         asked: The entity as it was given.
         entity: The entity.
-        chosen: The relation, where one is named.
+        chosen: The relation, or several of one name, where one is named.
         direction: Which way its facts lead.
         limit: The most facts of a page.
         cursor: Where the page begins.
@@ -96,23 +96,35 @@ class NeighborQuery:
     both: BothWays | None
 
     @property
-    def relation(self) -> Iri | None:
-        """The relation, where one is named."""
-        return None if self.chosen is None else self.chosen.relation
+    def relations(self) -> Sequence[Iri] | None:
+        """The relations, where any are named."""
+        return None if self.chosen is None else self.chosen.relations
 
     @property
     def terms(self) -> Sequence[Node]:
         """What the summary names."""
-        chosen = () if self.chosen is None else self.chosen.terms
-        return (self.entity, *chosen, *(() if self.both is None else (self.both.inverse,)))
+        return (self.entity, *(self.relations or ()), *(() if self.both is None else self.both.inverses))
 
     def has(self, names: Names) -> str:
         """Return how the relation was read, unless that is obvious, and the entity."""
         return f"{'' if self.chosen is None else self.chosen.said(names)}{names.entity(self.entity)}"
 
     def is_answered_by(self, page: NeighborPage) -> bool:
-        """Return whether a page is the only fact over the relation, which the summary states."""
-        return self.relation is not None and page.total.value == len(page.facts) == 1 and not page.truncated
+        """Return whether a page leads to one thing over the relation or its namesakes, which the summary states."""
+        is_whole = page.total.value == len(page.facts) and not page.truncated
+        return self.relations is not None and is_whole and len({self.far(fact) for fact in page.facts}) == 1
+
+    def far(self, fact: Fact) -> tuple[Term, bool]:
+        """Return the other end of a fact, and whether the fact leads to the entity."""
+        return (fact.tail, False) if fact.head == self.entity else (fact.head, True)
+
+    def over(self, facts: Sequence[Fact]) -> Sequence[Iri]:
+        """Return the relations of some facts: those that are asked for in their order, then inverses of them."""
+        found = {fact.relation for fact in facts}
+        return [
+            *(each for each in self.relations or () if each in found),
+            *sorted(found.difference(self.relations or ())),
+        ]
 
 
 async def neighborhood(
@@ -136,11 +148,11 @@ async def neighborhood(
     chosen, both = None, None
     if relation is not None:
         try:
-            chosen = await relation_of(graph, relation, around=[node], direction=direction, trusting=graph.remote)
+            chosen = await relation_of(graph, relation, around=[node], trusting=graph.remote)
         except NoSuchRelation as error:
             await require_entity(graph, entity)
             return Answer(NeighborsResult(status="empty", summary=await no_such_relation(graph, node, error)))
-        both = await both_ways(graph, node, chosen.relation, direction)
+        both = await both_ways(graph, node, chosen.relations, direction)
     query = NeighborQuery(entity, node, chosen, direction, limit, cursor, both)
     page = await _page(graph, query)
     if page.facts or cursor is not None:
@@ -153,7 +165,7 @@ async def neighborhood(
 async def _page(graph: KGAdapter, query: NeighborQuery) -> NeighborPage:
     if query.both is not None and query.both.complete:
         return query.both.page(query.limit, query.cursor, graph)
-    wanted = None if query.relation is None else frozenset({query.relation})
+    wanted = None if query.relations is None else frozenset(query.relations)
     request = NeighborRequest(
         (query.entity,),
         direction=query.direction,
@@ -200,7 +212,7 @@ async def _counts(graph: KGAdapter, query: NeighborQuery, page: NeighborPage) ->
         return [RelationCount(relation, "in" if inward else "out", Count(n)) for (inward, relation), n in found.items()]
     if query.both is not None and query.both.complete:
         return query.both.degree.relations
-    wanted = None if query.relation is None else [query.relation]
+    wanted = query.relations
     degrees = await graph.degrees([query.entity], direction=query.direction, relations=wanted)
     counts = degrees[query.entity].relations
     if query.direction == "in":
@@ -216,7 +228,7 @@ async def _counts_of_incoming(
     graph: KGAdapter, query: NeighborQuery, page: NeighborPage
 ) -> Sequence[RelationCount] | None:
     """Count what leads to an entity whose own facts are shown; a remote graph, where a hub takes long, is not asked."""
-    if graph.remote or query.direction != "out" or query.relation is not None or page.truncated:
+    if graph.remote or query.direction != "out" or query.relations is not None or page.truncated:
         return None
     return (await graph.degrees([query.entity], direction="in"))[query.entity].relations
 
@@ -243,19 +255,26 @@ def _answer(
     )
     if query.is_answered_by(page):
         return Answer(result)
-    counted = table.lines if page.truncated and query.relation is None else ()
+    counted = table.lines if page.truncated and query.relations is None else ()
     return Answer(result, (*counted, *rows.texts()))
 
 
 def _lines(query: NeighborQuery, page: NeighborPage, names: Names) -> Iterator[Line]:
-    """Yield a line for each fact, below the first of each relation without it; `-` before it leads to the entity."""
-    ends = {fact: fact.head if fact.head != query.entity else fact.tail for fact in page.facts}
-    facts = sorted(ends, key=lambda fact: (fact.head != query.entity, fact.relation, when(ends[fact], names)))
-    groups = [(fact.relation, fact.head != query.entity) for fact in facts]
-    alone = query.relation is not None and len(set(groups)) == 1
-    for fact, group, before in zip(facts, groups, [None, *groups], strict=False):
+    """Yield a line for each fact, below the first of each relation without it; `-` before it leads to the entity.
+
+    What several relations of one name lead to has one line, with the first of them.
+    """
+    places = {relation: place for place, relation in enumerate(query.over(page.facts))}
+    ends = {fact: query.far(fact) for fact in page.facts}
+    facts = sorted(ends, key=lambda fact: (ends[fact][1], places[fact.relation], when(ends[fact][0], names)))
+    lines: dict[tuple[Term, bool, Iri | None], list[Fact]] = {}
+    for fact in facts:
+        lines.setdefault((*ends[fact], fact.relation if query.relations is None else None), []).append(fact)
+    groups = [(same[0].relation, same[0].head != query.entity) for same in lines.values()]
+    alone = query.relations is not None and len(set(groups)) == 1
+    for ((far, *_), same), group, before in zip(lines.items(), groups, [None, *groups], strict=False):
         shown: tuple[Piece, ...] = () if alone else ("  ",) if group == before else (Over(*group), " | ")
-        yield Line((*shown, ends[fact]), facts=(fact,))
+        yield Line((*shown, far), facts=tuple(same))
 
 
 def _summary(
@@ -266,22 +285,44 @@ def _summary(
     incoming: Sequence[RelationCount] | None,
 ) -> str:
     how, more = ("", "") if query.both is None else (query.both.said(names), _elsewhere(query.both, names))
+    over = query.over(page.facts)
     if query.is_answered_by(page):
         said = "" if query.chosen is None else query.chosen.said(names)
-        return f"{said}{names.fact(page.facts[0])}{how}.{more}"
+        first = next(fact for fact in page.facts if fact.relation == over[0])
+        also = ", ".join(names.relation_id(each) for each in over[1:])
+        return f"{said}{names.fact(first)}{f', also over {also}' if also else ''}{how}.{more}"
     adjective, shown, sampled = ADJECTIVES[query.direction], len(page.facts), ""
-    if query.relation is not None:
+    if query.chosen is not None:
         side = "" if query.direction == "out" else f" {adjective}"
-        extent = f"{query.has(names)} has {page.total}{side} {names.relation(query.relation)}{how}"
+        extent = f"{query.has(names)} has {_extent(query, page, table, names, side)}{how}"
     else:
-        over = f" over {table.relations:,} relations" if page.truncated and table.relations > 1 else ""
-        extent = f"{query.has(names)} has {page.total.of(f'{adjective} fact')}{over}"
+        relations = f" over {table.relations:,} relations" if page.truncated and table.relations > 1 else ""
+        extent = f"{query.has(names)} has {page.total.of(f'{adjective} fact')}{relations}"
         sampled = ", sampled across relations"
     if page.cursor is not None:
         return f'{extent}; {shown} here{sampled}. Next page: cursor="{page.cursor}".{more}'
     if query.cursor is not None:
         return f"{extent}; the last {shown} here.{more}"
-    return f"{extent}:{more}" if query.relation is not None else f"{extent}, all here{_others(query, incoming, names)}."
+    return (
+        f"{extent}:{more}" if query.relations is not None else f"{extent}, all here{_others(query, incoming, names)}."
+    )
+
+
+def _extent(query: NeighborQuery, page: NeighborPage, table: RelationTable, names: Names, side: str) -> str:
+    """Return how much there is over a relation, or over each of several relations of one name."""
+    assert query.chosen is not None  # noqa: S101 - a relation is named
+    asked = [each for each in query.chosen.relations if each in {count.relation for count in table.counts}]
+    asked = asked or [each for each in query.over(page.facts) if each in query.chosen.relations]
+    if len(asked) < 2 or query.chosen.name is None:
+        relation = asked[0] if asked else query.chosen.relation
+        return f"{page.total}{side} {names.relation(relation)}"
+    counts = Counter[Iri]()
+    for each in table.counts:
+        counts[each.relation] += each.count.value
+    listed = ", ".join(f"{names.relation_id(each)}{f' {counts[each]:,}' if counts[each] else ''}" for each in asked)
+    number = page.total if page.truncated else Count(len({query.far(fact) for fact in page.facts}))
+    facts = " facts" if page.truncated else ""
+    return f"{number}{side} {query.chosen.name}{facts} over {len(asked)} relations of that name ({listed})"
 
 
 def _others(query: NeighborQuery, incoming: Sequence[RelationCount] | None, names: Names) -> str:
@@ -301,7 +342,8 @@ def _elsewhere(both: BothWays, names: Names) -> str:
     if both.complete:
         return ""
     return (
-        f' More may be stored the other way, as {names.relation(both.inverse)}: direction="{OPPOSITE[both.direction]}".'
+        f" More may be stored the other way, as {' and '.join(map(names.relation, both.inverses))}: "
+        f'direction="{OPPOSITE[both.direction]}".'
     )
 
 
@@ -313,13 +355,13 @@ async def _nothing(graph: KGAdapter, query: NeighborQuery, max_tokens: int) -> A
     table = relation_table(names, degree.relations, min(800, max_tokens // 3))
     adjective = ADJECTIVES[query.direction]
     knowledge: Knowledge = "unknown"
-    if query.relation is None:
+    if query.chosen is None:
         lacks = f"{query.has(names)} is known, but has no {adjective} triples"
     else:
-        missing = await absence(graph, query.entity, query.relation, query.direction)
+        missing = await absence(graph, query.entity, query.chosen.relations, query.direction)
         knowledge, side = missing.knowledge, "" if query.direction == "out" else f"{adjective} "
-        lacks = f"{query.has(names)} has no {side}{names.relation(query.relation)} here; {missing.clause}"
-    turned = next((each for each in degree.relations if each.relation == query.relation), None)
+        lacks = f"{query.has(names)} has no {side}{query.chosen.shown(names)} here; {missing.clause}"
+    turned = next((each for each in degree.relations if each.relation in (query.relations or ())), None)
     has = "It has these:" if degree.relations else "It has no neighbours at all; Feature shows its values."
     if turned is not None:
         has = f'It has {turned.count} in the other direction: direction="{turned.direction}".'
@@ -347,20 +389,20 @@ async def degree_of(
     """
     node = await require_entity(graph, entity)
     try:
-        chosen = None if relation is None else await relation_of(graph, relation, around=[node], direction=direction)
+        chosen = None if relation is None else await relation_of(graph, relation, around=[node])
     except NoSuchRelation as error:
         return Answer(DegreeResult(status="empty", summary=await no_such_relation(graph, node, error)))
     degree, both = await _counted_degree(graph, node, chosen, direction)
     counts = sorted(degree.relations, key=lambda each: (each.direction == "in", -each.count.value, each.relation))
-    read = () if chosen is None else chosen.terms
+    read = () if chosen is None else chosen.relations
     names = await names_of(graph, (node, *(each.relation for each in counts), *read))
     note = f"{'' if both is None else both.said(names)}.{_overlaps(counts, (await graph.profile()).inverse_of, names)}"
     knowledge: Knowledge = "stated" if counts else "unknown"
     if chosen is not None and not counts:
-        missing = await absence(graph, node, chosen.relation, direction)
+        missing = await absence(graph, node, chosen.relations, direction)
         note, knowledge = f"{note}{_sentence(missing.clause)}", missing.knowledge
     elif chosen is not None and all(each.direction == "out" for each in counts):
-        note += _sentence(await thinness(graph, [node], chosen.relation))
+        note += _sentence(await thinness(graph, [node], chosen.relations))
     lines = [Line(in_columns((each.direction, Over(each.relation), each.count))) for each in counts]
 
     def build(rows: AnswerRows[Line]) -> Answer:
@@ -400,10 +442,10 @@ async def _counted_degree(
 
     Where these are more than are compared, the count is of those that are stored as asked for, and a lower bound.
     """
-    both = None if chosen is None else await both_ways(graph, node, chosen.relation, direction)
+    both = None if chosen is None else await both_ways(graph, node, chosen.relations, direction)
     if both is not None and both.complete:
         return both.degree, both
-    relations = None if chosen is None else [chosen.relation]
+    relations = None if chosen is None else chosen.relations
     degree = (await graph.degrees([node], direction=direction, relations=relations))[node]
     # An entity with an edge to itself is its own neighbour, as sets have it.
     loops = {Triple(node, each.relation, node) for each in degree.relations}
@@ -416,5 +458,5 @@ def _degree_summary(entity: Node, chosen: Chosen | None, direction: Direction, d
     side = "" if direction == "both" else f"{ADJECTIVES[direction]} "
     said, over = "", Count(len(degree.relations)).of("relation")
     if chosen is not None:
-        said, over = chosen.said(names), names.relation(chosen.relation)
+        said, over = chosen.said(names), chosen.shown(names)
     return f"{said}{names.entity(entity)} has {degree.neighbors.of(f'distinct {side}neighbour')} over {over}"

@@ -101,8 +101,8 @@ class PathsResult(Result):
 class CandidatesResult(Result):
     """What texts name: the weakest verdict, the verdict on each of several, and who is meant or near, best first.
 
-    Where one entity is meant, `card` has a row for each of its relations, `[direction, relation, count, tails…]`, and
-    `labels` the labels of what they name.
+    Where one entity is meant, `card` has a row for each of its relations, `[direction, relation, count, tails…]`; of
+    several texts `cards` has those of each such entity. `labels` has the labels of what they name.
     """
 
     match: Verdict
@@ -112,6 +112,7 @@ class CandidatesResult(Result):
     )
     missing: str | None = None
     card: list[list[str]] | None = None
+    cards: dict[str, list[list[str]]] | None = None
     held: list[list[str]] | None = None
     labels: dict[str, str] | None = None
 

@@ -1,6 +1,6 @@
 """Compute an expression of Compose."""
 
-from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite
@@ -37,11 +37,11 @@ from kg_adapters.set_requests import (
 )
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.sparql.sets import as_sparql
-from kg_adapters.terms import Literal, Node, Term
+from kg_adapters.terms import Attribute, BlankNode, Fact, Iri, Literal, Node, Term, Triple
 from kg_server.answers.coverage import inverses_in_use, one_way
 from kg_server.answers.results import Over
 from kg_server.compose.filters import AGGREGATES, BEYOND
-from kg_server.compose.lines import RemarkRequest, Told, Worked, chain, kind_of_term, noun, told
+from kg_server.compose.lines import RemarkRequest, Told, Worked, chain, kind_of_term, noun, one_source, told
 from kg_server.compose.naming import ALL_WAYS, count_of
 from kg_server.compose.reading import Reader
 from kg_server.compose.remarks import remarks_on
@@ -229,6 +229,7 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
     every = computed.count
     if best_groups:
         computed = _best_groups(reader, call, computed)
+    asked = replace(asked, stated=await _stated(graph, asked, computed))
     size = len(computed.members) + len(computed.groups) + len(computed.rows) + len(computed.shared)
     worked = await off_loop(partial(told, number, call, asked, computed, reader.heard, graph.prefixes), size)
     query = (
@@ -267,6 +268,39 @@ def _best_groups(reader: Reader, call: Call, computed: Computed) -> Computed:
     last = [each.size.value for each in ordered[: call.n]][-1:]
     kept = tuple(each for place, each in enumerate(ordered) if place < call.n or each.size.value in last)
     return replace(computed, groups=kept, count=Count(len(kept)))
+
+
+async def _stated(graph: KGAdapter, asked: RemarkRequest, computed: Computed) -> Mapping[tuple[int, Term, Term], Over]:
+    """Return over which relation the first results are stated where several of one name are walked."""
+    ways = enumerate(asked.ways or filter(None, [asked.way]))
+    several = {place: way for place, way in ways if way.over is not None and way.only is None}
+    if graph.remote or asked.counting or not several:
+        return {}
+    source = one_source(asked)
+    pairs = [(0, source, each) for each in computed.members if source is not None]
+    pairs += [(place, row.node, term) for row in computed.rows for place in several for term in row.cells[place].terms]
+    facts: dict[Fact, tuple[tuple[int, Term, Term], Over]] = {}
+    for place, node, term in pairs[:MOST_VALUES]:
+        for step in several[place].path.hops[0].steps or ():
+            over = Over(step.relation, step.direction == "in")
+            if (fact := _fact(node, over, term)) is not None:
+                facts[fact] = (place, node, term), over
+    held = await graph.contains(facts.keys())
+    stated: dict[tuple[int, Term, Term], Over] = {}
+    for fact, (pair, over) in facts.items():
+        if fact in held:
+            stated.setdefault(pair, over)
+    return stated
+
+
+def _fact(node: Term, over: Over, term: Term) -> Fact | None:
+    match node, term:
+        case Iri() | BlankNode(), Literal():
+            return None if over.backwards else Attribute(node, over.relation, term)
+        case Iri() | BlankNode(), Iri() | BlankNode():
+            return Triple(term, over.relation, node) if over.backwards else Triple(node, over.relation, term)
+        case _:
+            return None
 
 
 async def question_of(reader: Reader, operand: Operand) -> RemarkRequest:

@@ -88,6 +88,7 @@ class RemarkRequest:
         way: What it walks, reads or measures, where there is one thing.
         ways: The columns of a table.
         counting: Whether only how many members there are is wanted.
+        stated: Over which of several relations of one name a node leads to a term, by column, node and term.
     """
 
     question: SetQuestion
@@ -96,6 +97,7 @@ class RemarkRequest:
     way: Way | None = None
     ways: tuple[Way, ...] = ()
     counting: bool = False
+    stated: Mapping[tuple[int, Term, Term], Over] = field(default_factory=dict[tuple[int, Term, Term], Over])
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +220,13 @@ def told(number: int, call: Call, asked: RemarkRequest, computed: Computed, hear
     )
 
 
+def one_source(asked: RemarkRequest) -> Node | None:
+    """Return the one node from which a single step leads to what is listed; None where there is none."""
+    steps = asked.way is not None and asked.way.over is not None
+    nodes = asked.of.nodes if isinstance(asked.question, Listed) and isinstance(asked.of, Members) and steps else ()
+    return nodes[0] if len(nodes) == 1 else None
+
+
 class _Lines:
     """The results of one call, line by line."""
 
@@ -225,10 +234,9 @@ class _Lines:
         self._number = number
         self._asked = asked
         self._prefixes = prefixes
-        self._over: Piece = (asked.way.over if asked.way is not None else None) or ""
+        self._over: Piece = (asked.way.only if asked.way is not None else None) or ""
         # What leads from one node over one relation is a statement about it.
-        alone = isinstance(asked.question, Listed) and isinstance(asked.of, Members) and len(asked.of.nodes) == 1
-        self._source: Piece = asked.of.nodes[0] if alone and self._over and isinstance(asked.of, Members) else ""
+        self._source = one_source(asked)
 
     def of(self, computed: Computed) -> Iterator[Told]:
         """Yield the lines of an answer."""
@@ -236,9 +244,11 @@ class _Lines:
             case _ if self._asked.counting:
                 yield self._line((computed.count,), "", "", computed.count, exactness(computed.count))
             case Listed():
-                over = self._over if self._source else ""
+                source = self._source
                 for member in computed.members:
-                    yield self._line((member,), self._source, over, member, kind_of_term(member, self._prefixes))
+                    over = "" if source is None else self._asked.stated.get((0, source, member), self._over)
+                    node = source if source is not None and over else ""
+                    yield self._line((member,), node, over, member, kind_of_term(member, self._prefixes))
             case Aggregated() as question if computed.value is not None:
                 value = _total(question, computed.value)
                 unit = unit_of(value) if isinstance(value, Literal) else None
@@ -265,7 +275,7 @@ class _Lines:
     @property
     def _overs(self) -> Sequence[Over | None]:
         asked = self._asked
-        return [way.over for way in asked.ways] or [None if asked.way is None else asked.way.over]
+        return [way.only for way in asked.ways] or [None if asked.way is None else asked.way.only]
 
     def _row(self, row: Row, *, alone: bool) -> Told:
         """Return the line of a node; one that stands alone names the relation that its values are over."""
@@ -276,7 +286,7 @@ class _Lines:
             named: list[Piece] = [" | ", self.by, " | "] if alone and self.by is not None and cell.terms else [": "]
             text += [" | "] if place or len(row.cells) > 1 else named
             text += self._shown(cell)
-            cells += self._cells(row.node, over or "", cell)
+            cells += self._cells(row.node, over or "", cell, place)
         first, *more = cells
         return Told(tuple(text), first, part=self._number, more=tuple(more), marks=",:")
 
@@ -293,12 +303,13 @@ class _Lines:
             if cell.count.value > len(cell.terms):
                 yield ", …"
 
-    def _cells(self, node: Term, over: Piece, cell: Cell) -> list[tuple[Piece, ...]]:
+    def _cells(self, node: Term, over: Piece, cell: Cell, place: int) -> list[tuple[Piece, ...]]:
         number = str(self._number)
         if self._numbers:
             return [(number, node, over, cell.count, exactness(cell.count))]
         told: list[tuple[Piece, ...]] = [
-            (number, node, over, term, kind_of_term(term, self._prefixes)) for term in cell.terms
+            (number, node, self._asked.stated.get((place, node, term), over), term, kind_of_term(term, self._prefixes))
+            for term in cell.terms
         ]
         return told or [(number, node, over, "", "none" if cell.count.exact else "at least")]
 

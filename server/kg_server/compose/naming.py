@@ -21,11 +21,9 @@ from kg_adapters.algebra import (
     Values,
 )
 from kg_adapters.errors import InvalidRequest, KGError, UnknownName, UnknownRelation
-from kg_adapters.folding import fold
 from kg_adapters.models import Count, EdgeDirection, GraphSchema
 from kg_adapters.profile import GraphProfile, ValueRange, compared_kind, unit_in
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.requests import FeatureRequest
 from kg_adapters.set_requests import Listed, SetRequest, Witness
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import Iri, Literal, Node, Term
@@ -45,12 +43,19 @@ from kg_server.compose.syntax import (
     entities_in,
 )
 from kg_server.names import MAX_LABEL, names_of
-from kg_server.naming.entities import POOL, Identity, class_named, identify, naming_refusal, said_of_reading
+from kg_server.naming.entities import (
+    POOL,
+    SHOWN,
+    Identity,
+    class_named,
+    identify,
+    naming_refusal,
+    said_of_reading,
+    told_apart,
+)
 from kg_server.naming.meaning import Meaning
 from kg_server.naming.refusals import MisreadExpression, entity_of, id_of, unknown_entity
-from kg_server.naming.relations import MAX_SAMPLED, NoSuchRelation, Sort, relation_of
-
-LISTED_NAMESAKES: Final = 5
+from kg_server.naming.relations import MAX_SAMPLED, Chosen, Sort, namesakes, relation_of, said_of_union
 
 _CLASSES: Final = "Schema lists the classes."
 
@@ -119,7 +124,7 @@ class Naming:
         if len(found.nodes) == 1:
             self.heard.given.update(found.nodes)
         if found.match == "close" or id_of(self._graph, words.text) not in found.nodes:
-            self._say(found)
+            await self._say(found)
         return Members(found.nodes)
 
     async def _longer(self, words: Words | EntityRef) -> str:
@@ -158,7 +163,7 @@ class Naming:
         except KGError as error:
             raise MisreadExpression(self._text, owner.span.start, str(error)) from error
         if found.how:
-            self._say(found)
+            await self._say(found)
         (node,) = found.nodes
         self.heard.given.add(node)
         profile = await self._graph.profile()
@@ -214,17 +219,15 @@ class Naming:
             return await unknown_entity(self._graph, node, found.text)
         return await naming_refusal(self._graph, found)
 
-    def _say(self, found: Identity) -> None:
+    async def _say(self, found: Identity) -> None:
         """Remember how a name was read where it was misspelt, or where several bear it."""
         if len(found.nodes) == 1:
             self.heard.nodes[found.text] = found.nodes[0]
-        quoted = in_quotes(found.text, MAX_LABEL)
         if len(found.nodes) == 1 and found.how:
             self.heard.note(*said_of_reading(found.text, found.nodes[0], found.how))
         if len(found.nodes) > 1:
-            ids = [self._graph.prefixes.shorten(node) for node in found.nodes[:LISTED_NAMESAKES]]
-            more = ", …" if len(found.nodes) > LISTED_NAMESAKES else ""
-            self.heard.note(f"{quoted} names {len(found.nodes)}, and all take part: {', '.join(ids)}{more}.")
+            shown = await told_apart(self._graph, found.nodes[:SHOWN])
+            self.heard.note(namesakes(found.text, "things", shown, len(found.nodes)))
 
 
 async def identities_of(
@@ -278,13 +281,14 @@ class Way:
 
     Args:
         path: The path.
-        over: The relation, where the path is a single one.
+        over: The relation, or the first of several of one name, where the path is a single step.
         name: What its last relation is called.
         to_nodes: Whether it leads to nodes.
         to_values: Whether it leads to values.
         values: What these are like, where that is known.
         unit: The unit of its values where they are quantities, as `units.in_one_unit` finds it; `values` has its name.
         span: Where it stands in the expression.
+        relations: All relations of its last step.
     """
 
     path: HopPath
@@ -295,6 +299,12 @@ class Way:
     values: ValueRange | None
     span: Span
     unit: Iri | None = None
+    relations: tuple[Iri, ...] = ()
+
+    @property
+    def only(self) -> Over | None:
+        """The relation, where the path is a single step over a single one."""
+        return self.over if len(self.relations) < 2 else None
 
     @property
     def kind(self) -> ComparedKind | None:
@@ -341,28 +351,28 @@ class Routes:
             MisreadExpression: A name stands for no relation, or for several.
         """
         hops: list[Hop] = []
-        over: Over | None = None
+        chosen = Chosen(())
         for place, leg in enumerate(route.legs):
             last = place == len(route.legs) - 1
             around = of if place == 0 else None
-            relation = await self._relation(leg, sort if last else "relation", around, strict=strict or not last)
+            chosen = await self._relation(leg, sort if last else "relation", around, strict=strict or not last)
             if not last:
-                await self._require(leg, relation, "relation", await self._listed(relation))
-            hops.append(Hop(await self._steps(relation, leg), repeated=leg.repeated))
-            over = Over(relation, leg.mark == "-")
-        assert over is not None  # noqa: S101 - a route has a leg
+                await self._require(leg, chosen, "relation", await self._listed(chosen.relations))
+            hops.append(Hop(await self._steps(chosen.relations, leg), repeated=leg.repeated))
         path = HopPath(tuple(hops))
-        ends = await self._ends(over, of, path, sort)
+        ends = await self._ends(route.legs[-1], chosen.relations, of, path, sort)
         if strict:
-            await self._require(route.legs[-1], over.relation, sort, ends)
+            await self._require(route.legs[-1], chosen, sort, ends)
+        is_single = len(hops) == 1 and not hops[0].repeated
         return Way(
             path,
-            over if len(hops) == 1 and not hops[0].repeated else None,
-            (await names_of(self._graph, [over.relation])).relation(over.relation),
+            Over(chosen.relation, route.legs[-1].mark == "-") if is_single else None,
+            chosen.shown(await names_of(self._graph, chosen.relations[:1])),
             ends.nodes,
             ends.values,
             ends.range,
             route.span,
+            relations=chosen.relations,
         )
 
     async def measure(self, way: Way, function: str) -> Measure:
@@ -389,19 +399,19 @@ class Routes:
             self._schema, self._profile = await self._graph.schema(), await self._graph.profile()
         return self._schema, self._profile
 
-    async def _listed(self, relation: Iri) -> _Ends:
-        """Return where a relation leads by the definition of the graph."""
+    async def _listed(self, relations: tuple[Iri, ...]) -> _Ends:
+        """Return where relations lead by the definition of the graph."""
         schema, _ = await self._known()
         return _Ends(
-            any(each.iri == relation for each in schema.relations),
-            any(each.iri == relation for each in schema.features),
+            any(each.iri in relations for each in schema.relations),
+            any(each.iri in relations for each in schema.features),
         )
 
-    async def _ends(self, over: Over, of: SetExpression, path: HopPath, sort: Sort) -> _Ends:
+    async def _ends(self, leg: Leg, relations: tuple[Iri, ...], of: SetExpression, path: HopPath, sort: Sort) -> _Ends:
         """Return where a path leads, by the definition of the graph; where that leaves it open, by what is there."""
-        if over.backwards:
+        if leg.mark == "-":
             return _Ends(nodes=True)
-        listed = await self._listed(over.relation)
+        listed = await self._listed(relations)
         schema, profile = await self._known()
         if not (listed.nodes or listed.values or schema.complete):
             listed = _Ends(bool(await self._some(Reached(of, path), 1)), bool(await self._some(Values(of, path), 1)))
@@ -409,24 +419,24 @@ class Routes:
             listed = _Ends(sort == "relation", sort == "feature")
         if not listed.values:
             return listed
-        known = profile.everything.property(over.relation)
-        if known is not None and known.values is not None:
+        known = profile.everything.property(relations[0])
+        if len(relations) == 1 and known is not None and known.values is not None:
             return replace(listed, range=known.values)
         seen = Counter(
             each.datatype for each in await self._some(Values(of, path), _LOOKED_AT) if isinstance(each, Literal)
         )
-        label = (await self._graph.labels([over.relation])).get(over.relation)
+        label = (await self._graph.labels(relations)).get(relations[0])
         datatypes = tuple(datatype for datatype, _ in seen.most_common())
         return replace(listed, range=ValueRange(datatypes, unit=unit_in(label)))
 
     async def _some(self, of: SetExpression, limit: int) -> Sequence[Term]:
         return (await compute_sets(self._graph, SetRequest(Listed(of), limit=limit, witnesses=0))).members
 
-    async def _require(self, leg: Leg, relation: Iri, sort: Sort, ends: _Ends) -> None:
-        names = await names_of(self._graph, [relation])
-        shown, short = names.relation(relation), names.relation_id(relation)
+    async def _require(self, leg: Leg, chosen: Chosen, sort: Sort, ends: _Ends) -> None:
+        names = await names_of(self._graph, chosen.relations[:1])
+        shown, short = chosen.shown(names), names.relation_id(chosen.relation)
         problem = ""
-        listed = await self._listed(relation)
+        listed = await self._listed(chosen.relations)
         if leg.mark == "-" and listed.values and not listed.nodes:
             problem = f"{shown} has values, and none leads back: Where[…, {short} = value] finds what has one."
         elif sort == "relation" and ends.values and not ends.nodes:
@@ -436,13 +446,13 @@ class Routes:
         if problem:
             raise MisreadExpression(self._text, leg.name.span.start, problem)
 
-    async def _steps(self, relation: Iri, leg: Leg) -> tuple[Step, ...]:
-        """Return the relation and its inverse, in the direction that is asked for or both."""
-        straight, back = Step(relation), Step(relation, "in")
-        steps = {"": [straight], "-": [back], "~": [straight, back]}[leg.mark]
+    async def _steps(self, relations: tuple[Iri, ...], leg: Leg) -> tuple[Step, ...]:
+        """Return the relations and their inverses, in the direction that is asked for or both."""
+        directions: dict[str, Sequence[EdgeDirection]] = {"": ("out",), "-": ("in",), "~": ("out", "in")}
+        steps = [Step(relation, direction) for relation in relations for direction in directions[leg.mark]]
         return both_steps(steps, (await self._known())[1].inverse_of)
 
-    async def _relation(self, leg: Leg, sort: Sort, around: SetExpression | None, *, strict: bool) -> Iri:
+    async def _relation(self, leg: Leg, sort: Sort, around: SetExpression | None, *, strict: bool) -> Chosen:
         nodes = around.nodes[:MAX_SAMPLED] if isinstance(around, Members) else ()
         try:
             return await self._called(leg, sort, nodes)
@@ -457,37 +467,20 @@ class Routes:
         advice = _advice(leg.name.text, sort) if strict else ""
         raise MisreadExpression(self._text, leg.name.span.start, f"{problem}{advice}", leg.name.text) from problem
 
-    async def _called(self, leg: Leg, sort: Sort, nodes: tuple[Node, ...]) -> Iri:
-        direction: EdgeDirection = "in" if leg.mark == "-" else "out"
-        try:
-            found = await relation_of(self._graph, leg.name.text, sort, around=nodes, direction=direction)
-        except NoSuchRelation:
-            without_unit = await self._without_unit(leg.name.text, nodes)
-            if without_unit is None:
-                raise
-            return without_unit
-        if found.others:
-            self._heard.note(found.said(await names_of(self._graph, found.terms)).strip())
-        return found.relation
+    async def _called(self, leg: Leg, sort: Sort, nodes: tuple[Node, ...]) -> Chosen:
+        found = await relation_of(self._graph, leg.name.text, sort, around=nodes)
+        if len(found.relations) > 1:
+            found = replace(found, relations=await self._of_sort(found.relations, sort))
+        if len(found.relations) > 1:
+            self._heard.note(await said_of_union(self._graph, found.relations, leg.name.text))
+        return found
 
-    async def _without_unit(self, text: str, nodes: tuple[Node, ...]) -> Iri | None:
-        """Return the relation whose label is a text with a unit behind it: `length` means `length (m)`.
-
-        Of several the one is taken that the nodes have, if it is only one.
-        """
-        near = await self._graph.find_relations(text, limit=_LOOKED_AT)
-        labels = await self._graph.labels([each.relation for each in near])
-        wanted = fold(text)
-        same = [
-            node
-            for node, label in labels.items()
-            if (unit := unit_in(label)) is not None and fold(label.removesuffix(f"({unit})").strip()) == wanted
-        ]
-        relations = [node for node in same if isinstance(node, Iri)]
-        if len(relations) > 1 and nodes:
-            pages = await self._graph.features(FeatureRequest(nodes, frozenset(relations)))
-            relations = list({feature.relation for page in pages.values() for feature in page.features})
-        return relations[0] if len(relations) == 1 else None
+    async def _of_sort(self, relations: tuple[Iri, ...], sort: Sort) -> tuple[Iri, ...]:
+        """Return those relations of one name that are of a sort, or may be; all where none is."""
+        schema, _ = await self._known()
+        nodes, values = {each.iri for each in schema.relations}, {each.iri for each in schema.features}
+        wanted, others = (nodes, values) if sort == "relation" else (values, nodes)
+        return tuple(each for each in relations if each in wanted or each not in others) or relations
 
 
 def _advice(text: str, sort: Sort) -> str:

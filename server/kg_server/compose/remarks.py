@@ -70,17 +70,17 @@ async def _meant(
     direction: EdgeDirection = "in" if way.over.backwards else "out"
     if isinstance(asked.question, Listed) and not holds_values(asked.question.of):
         if computed.count.value:
-            thin = "" if way.over.backwards else await thinness(graph, of.nodes, way.over.relation)
+            thin = "" if way.over.backwards else await thinness(graph, of.nodes, way.relations)
             return ((way.over, f": {thin}."),) if thin else (), None
         turned = Over(way.over.relation, not way.over.backwards)
-        back = HopPath((Hop((Step(turned.relation, "in" if turned.backwards else "out"),)),))
+        back = HopPath((Hop(tuple(Step(each, "in" if turned.backwards else "out") for each in way.relations)),))
         if (await count_of(graph, Kept(of, Has(back)))).value:
             return (("Only the other way round: ", turned, "."),), None
     empty = not computed.count.value or (
         computed.rows and not any(cell.count.value for row in computed.rows for cell in row.cells)
     )
     if empty and len(of.nodes) == 1:
-        absent = await absence(graph, of.nodes[0], way.over.relation, direction)
+        absent = await absence(graph, of.nodes[0], way.relations, direction)
         return (absent.note(way.over),), absent.knowledge
     return (), None
 

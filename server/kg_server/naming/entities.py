@@ -343,8 +343,7 @@ async def naming_refusal(graph: KGAdapter, identity: Identity) -> KGError:
     if not identity.named and (error := await _no_name(graph, identity.text)) is not None:
         return error
     nodes = [each.entity for each in identity.named[:SHOWN] or identity.alike[:MOST_NEAR]]
-    sketches = await sketches_of(graph, nodes, [nodes] if identity.named else ())
-    shown = [", ".join(sketches.of(node, ",;:")) for node in nodes]
+    shown = await told_apart(graph, nodes, namesakes=bool(identity.named))
     if not identity.named:
         return UnknownName(identity.text, near=shown, hint="" if shown else _SEARCH)
     if len(nodes) == 1:
@@ -352,6 +351,12 @@ async def naming_refusal(graph: KGAdapter, identity: Identity) -> KGError:
     more = f"; and {len(identity.named) - SHOWN} more" if len(identity.named) > SHOWN else ""
     count = f"{in_quotes(identity.text, MAX_LABEL)} names {len(identity.named)} things here"
     return InvalidRequest(f"{count}: {'; '.join(shown)}{more}. {_SEVERAL}")
+
+
+async def told_apart(graph: KGAdapter, nodes: Sequence[Node], *, namesakes: bool = True) -> list[str]:
+    """Return entities with their ids and what tells them apart: description, types and, of namesakes, a fact."""
+    sketches = await sketches_of(graph, nodes, [nodes] if namesakes else ())
+    return [", ".join(sketches.of(node, ",;:")) for node in nodes]
 
 
 async def _ids(graph: KGAdapter, texts: Sequence[str]) -> frozenset[str]:

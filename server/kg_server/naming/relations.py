@@ -1,23 +1,26 @@
 """Relations and features by id or by name: the same rules in every tool.
 
 A text is first an id; then a label, else an alias or the local part of an IRI, the same but for case, accents, blanks
-and punctuation. Of several of that name the one is taken that the entities in question have, if it is only one.
+and punctuation. An id means one relation, a name all that are called so.
 """
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 from typing import Literal as Choice
 
 from kg_adapters.errors import InvalidRequest, KGError, UnknownRelation
-from kg_adapters.models import Direction, RelationCandidate
+from kg_adapters.folding import fold
+from kg_adapters.models import RelationCandidate
 from kg_adapters.name_index import RelationIndex, RelationName, own_name
+from kg_adapters.profile import unit_in
 from kg_adapters.protocol import KGAdapter, known_profile
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import Iri, Node
-from kg_boundary.shown import in_quotes, listed
+from kg_boundary.shown import in_quotes, listed, set_apart, shown_within
+from kg_server.answers.coverage import plural
 from kg_server.answers.results import Verdict
 from kg_server.names import MAX_LABEL, Names, names_of
 from kg_server.naming.misspelling import slips_between, words_of
@@ -31,6 +34,8 @@ MAX_SAMPLED: Final = 20
 _FOUND: Final = 50
 _IN_BRACKETS: Final = re.compile(r"\s*\([^()]*\)\s*\Z")
 _LISTED: Final = 8
+_NAMED_TOGETHER: Final = 3
+_ABOUT: Final = 40
 _SUGGESTED: Final = 3
 
 
@@ -40,23 +45,65 @@ class NoSuchRelation(InvalidRequest):
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What a text was taken for, which of its names that was (None for its id), and what else is called the same."""
+    """What a text was taken for: the relation of an id, or all of one name together, the most used first.
 
-    relation: Iri
+    Args:
+        relations: The relations.
+        name: Their name; None where the text is an id.
+    """
+
+    relations: tuple[Iri, ...]
     name: str | None = None
-    others: tuple[Iri, ...] = ()
 
     @property
-    def terms(self) -> tuple[Iri, ...]:
-        """All that `said` names."""
-        return (self.relation, *self.others)
+    def relation(self) -> Iri:
+        """The first of them."""
+        return self.relations[0]
 
     def said(self, names: Names) -> str:
         """Return a sentence on how the text was read, with a blank behind it; nothing where it was an id or label."""
-        if self.name is None or (self.name == names.labels.get(self.relation) and not self.others):
+        if self.name is None or self.name == names.labels.get(self.relation) or len(self.relations) > 1:
             return ""
-        others = f", which alone occurs here; others of that name: {_listed(self.others, names)}" if self.others else ""
-        return f"{in_quotes(self.name, MAX_LABEL)} is read as {names.relation(self.relation)}{others}. "
+        return f"{in_quotes(self.name, MAX_LABEL)} is read as {names.relation(self.relation)}. "
+
+    def shown(self, names: Names) -> str:
+        """Return the relation as people read it; of several their name, and how many there are."""
+        if len(self.relations) == 1 or self.name is None:
+            return names.relation(self.relation)
+        return f"{in_quotes(self.name, MAX_LABEL)} ({len(self.relations)} relations of that name)"
+
+
+async def said_of_union(graph: KGAdapter, relations: Sequence[Iri], name: str, *, taken: bool = True) -> str:
+    """Return the sentence that a name is that of several relations, with what tells the first of them apart."""
+    return namesakes(
+        name, "relations", await told_apart(graph, relations[:_NAMED_TOGETHER]), len(relations), taken=taken
+    )
+
+
+def namesakes(name: str, what: str, shown: Sequence[str], number: int, *, taken: bool = True) -> str:
+    """Return the sentence that a name is that of so many things, of which some are shown, and whether all are taken."""
+    more = f"; and {number - len(shown)} more" if number > len(shown) else ""
+    return (
+        f"{in_quotes(name, MAX_LABEL)} names {number} {what}{', all taken' if taken else ''}: {'; '.join(shown)}{more}."
+    )
+
+
+async def told_apart(graph: KGAdapter, relations: Sequence[Iri]) -> list[str]:
+    """Return relations of one name by their ids, with a description, whose they mostly are, or else how many facts."""
+    described = await graph.describe(relations)
+    profile = await known_profile(graph)
+    shown: list[str] = []
+    for relation in relations:
+        about = described[relation].description if relation in described else None
+        if about is None:
+            having = [(known.instances, each.label) for each in profile.classes if (known := each.property(relation))]
+            most = max(having, key=lambda each: each[0], default=(0, None))[1]
+            every = profile.everything.property(relation)
+            facts = None if every is None else f"{every.facts:,} fact{'' if every.facts == 1 else 's'}"
+            about = facts if most is None else f"of {plural(most)}"
+        short = graph.prefixes.shorten(relation, "relation")
+        shown.append(short if about is None else f"{short}, {set_apart(shown_within(about, _ABOUT), ',;:')}")
+    return shown
 
 
 async def relation_of(
@@ -65,38 +112,56 @@ async def relation_of(
     sort: Sort = "relation",
     *,
     around: Sequence[Node] = (),
-    direction: Direction = "both",
     trusting: bool = False,
 ) -> Chosen:
-    """Return the relation or feature that a text stands for.
+    """Return the relations or features that a text stands for.
 
     Args:
         graph: Where it occurs.
         text: Its id or a name of it.
-        sort: Which of the two is wanted; either can be returned where the text can mean nothing else.
+        sort: Which of the two is wanted, for what an error says; either is returned.
         around: The entities in question.
-        direction: Which way the relation is walked: what leads there comes before what leads elsewhere.
         trusting: Take an id unseen, where what is asked for next tells whether the graph has it.
 
     Raises:
-        InvalidRequest: Several relations are called so.
         NoSuchRelation: None is: those are named that may have been meant, and those that the entities have.
         UnknownRelation: It is an id that no statement has.
     """
     sample = around[:MAX_SAMPLED]
     relation = _as_id(graph, text)
     if relation is not None and (trusting or await _occurs(graph, relation)):
-        return Chosen(relation)
+        return Chosen((relation,))
     called = _same(graph, text, await graph.find_relations(text, limit=_FOUND))
     there: Sequence[Iri] = ()
     if not called:
         there = await _had_by(graph, sample, sort)
         called = _same(graph, text, (await _named(graph, there)).find(text, _FOUND))
-    if len(called) == 1:
-        return Chosen(called[0].relation, called[0].matched_text)
     if called:
-        return await _among(graph, text, called, sort, sample, direction)
+        return Chosen(tuple(each.relation for each in called), called[0].matched_text)
+    if (measured := await _without_unit(graph, text, sample)) is not None:
+        return Chosen((measured,))
     raise await _refusal(graph, text, relation, sort, there, sample)
+
+
+async def _without_unit(graph: KGAdapter, text: str, nodes: Sequence[Node]) -> Iri | None:
+    """Return the relation whose label is a text with a unit behind it: `length` means `length (m)`.
+
+    Of several the one is taken that the nodes have, if it is only one.
+    """
+    near = await graph.find_relations(text, limit=_FOUND)
+    labels = await graph.labels([each.relation for each in near])
+    wanted = fold(text)
+    same = [
+        each.relation
+        for each in near
+        if (unit := unit_in(label := labels.get(each.relation))) is not None
+        and label is not None
+        and fold(label.removesuffix(f"({unit})").strip()) == wanted
+    ]
+    if len(same) > 1 and nodes:
+        pages = await graph.features(FeatureRequest(tuple(nodes), frozenset(same)))
+        same = list({feature.relation for page in pages.values() for feature in page.features})
+    return same[0] if len(same) == 1 else None
 
 
 async def relations_named(graph: KGAdapter, text: str) -> tuple[Verdict, Sequence[RelationCandidate]]:
@@ -178,49 +243,6 @@ async def _named(graph: KGAdapter, relations: Sequence[Iri]) -> RelationIndex:
     labels = await graph.labels(relations)
     names = [RelationName(relation, labels[relation], alias=False) for relation in relations if relation in labels]
     return RelationIndex([*names, *map(own_name, relations)])
-
-
-async def _among(
-    graph: KGAdapter,
-    text: str,
-    called: Sequence[RelationCandidate],
-    sort: Sort,
-    nodes: Sequence[Node],
-    direction: Direction,
-) -> Chosen:
-    """Choose between several of the same name by what the entities have, or else by the sort that is wanted."""
-    candidates = [each.relation for each in called]
-    there = await _there(graph, candidates, sort, nodes, direction)
-    suitable = there or await _of_sort(graph, candidates, sort)
-    if len(suitable) == 1:
-        (taken,) = suitable
-        name = next(each.matched_text for each in called if each.relation == taken)
-        return Chosen(taken, name, tuple(each for each in candidates if each != taken))
-    left = [each for each in candidates if each in suitable] or candidates
-    names = await names_of(graph, left)
-    where = f", and the nodes have {'more than one' if there else 'none'} of them" if nodes else ""
-    raise InvalidRequest(
-        f"{len(left)} {sort}s are called {in_quotes(text, MAX_LABEL)}: {_listed(left, names)}{where}. "
-        "Name one by its id."
-    )
-
-
-async def _there(
-    graph: KGAdapter, candidates: Collection[Iri], sort: Sort, nodes: Sequence[Node], direction: Direction
-) -> frozenset[Iri]:
-    """Return which candidates the nodes have; of relations those that lead the right way, if any does."""
-    if sort == "feature" or not nodes:
-        return frozenset(candidates).intersection(await _had_by(graph, nodes, sort))
-    degrees = await graph.degrees(nodes, relations=candidates)
-    found = [each for degree in degrees.values() for each in degree.relations]
-    ahead = frozenset(each.relation for each in found if each.direction == direction)
-    return ahead or frozenset(each.relation for each in found)
-
-
-async def _of_sort(graph: KGAdapter, candidates: Collection[Iri], sort: Sort) -> frozenset[Iri]:
-    schema = await graph.schema()
-    known = schema.relations if sort == "relation" else schema.features
-    return frozenset(candidates) & {each.iri for each in known}
 
 
 async def _refusal(

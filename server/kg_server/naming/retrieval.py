@@ -1,7 +1,8 @@
 """Retrieve: what texts name, each with its verdict."""
 
+import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
@@ -13,7 +14,7 @@ from kg_adapters.terms import Node
 from kg_boundary.shown import in_quotes
 from kg_server.answers.cards import Card, Sketches, entity_card, sketches_of
 from kg_server.answers.intermediates import with_intermediates_of_rows
-from kg_server.answers.results import Answer, AnswerRows, CandidatesResult, Line, Verdict, fitted
+from kg_server.answers.results import Answer, AnswerRows, CandidatesResult, Verdict, fitted
 from kg_server.concurrency import off_loop
 from kg_server.names import MAX_LABEL, Names, shown_label
 from kg_server.naming.entities import MOST_NEAR, POOL, Identity, class_of, identify, judged
@@ -22,6 +23,8 @@ from kg_server.naming.misspelling import alike
 
 _COMPARED: Final = 50
 """With how many names each text is compared, about."""
+_MOST_LISTED: Final = 50
+_MOST_CARDS: Final = 8
 _MOST_SHOWN: Final = 100
 """How many namesakes are shown, where they fit."""
 _WEAKEST_FIRST: Final[Sequence[Verdict]] = ("none", "loose", "close", "exact")
@@ -65,19 +68,23 @@ async def retrieval(
         which = f"Item {texts.index('') + 1} of the texts" if len(texts) > 1 else "The text"
         raise InvalidRequest(f"{which} is blank. Give a name, or words that describe what you look for.")
     kind = None if type is None else await class_of(graph, type)
-    found = await identify(graph, list(dict.fromkeys(texts)), type=kind)
+    found: Sequence[Identity] = await identify(graph, list(dict.fromkeys(texts)), type=kind)
+    if len(found) == 1 and not found[0].named:
+        found = await _listed(graph, found[0], kind)
     identities, missing = await _with_meaning(meaning, found, kind)
     asked = _Asked(identities, kind, limit)
     told = await _sketches(graph, asked)
-    no_card = Card(AnswerRows(tuple[Line, ...](), told.names))
-    card = await _card(graph, identities) or no_card
+    cards = await _cards(graph, identities)
     note = _note(graph, identities) + (f" Names alone were compared: {missing}." if missing else "")
 
     compared = _COMPARED * len(identities)
     most = sum(len(asked.shown(identity)) for identity in identities)
 
-    def build(count: int, card: Card) -> Answer:
-        fields = card.rows.fields()
+    def build(count: int, cards: Mapping[Node, Card]) -> Answer:
+        rows = AnswerRows([line for card in cards.values() for line in card.rows], told.names)
+        fields = [card.rows.fields() for card in cards.values()]
+        held = [row for each in fields for row in each["held"] or ()]
+        labels = {short: label for each in fields for short, label in (each["labels"] | each["relations"]).items()}
         kept = asked.kept(count)
         missed = any(len(of) < len(identity.named) for of, identity in zip(kept, identities, strict=True))
         result = CandidatesResult(
@@ -88,25 +95,49 @@ async def retrieval(
             matches={identity.text: identity.match for identity in identities} if len(identities) > 1 else None,
             candidates=[_row(each, number, told) for number, of in enumerate(kept, start=1) for each in of],
             missing=missing or None,
-            card=card.rows.cells() or None,
-            held=fields["held"],
-            labels=fields["labels"] | fields["relations"] or None,
+            card=(rows.cells() or None) if len(identities) == 1 else None,
+            cards=None
+            if len(identities) == 1
+            else {told.names.entity_id(node): card.rows.cells() for node, card in cards.items()} or None,
+            held=held or None,
+            labels=labels or None,
         )
-        return Answer(result, (*_lines(asked, kept, told), *card.lines))
+        return Answer(result, tuple(_lines(asked, kept, told, cards)))
 
     def fit() -> Answer:
-        whole = build(most, card)
+        whole = build(most, cards)
         fits = whole.tokens <= max_tokens
-        return whole if fits else fitted(lambda count: build(count, no_card), most, max_tokens)
+        return whole if fits else fitted(lambda count: build(count, {}), most, max_tokens)
 
     return await off_loop(fit, compared)
 
 
-async def _card(graph: KGAdapter, identities: Sequence[Identity]) -> Card | None:
-    """Return the card of the one entity that is meant; None where there are several texts or entities."""
-    if len(identities) == 1 and len(identities[0].named) == 1:
-        return await entity_card(graph, identities[0].named[0].entity)
-    return None
+async def _listed(graph: KGAdapter, whole: Identity, kind: Node | None) -> Sequence[Identity]:
+    """Return the verdicts on the texts that a text lists, where each is a name; otherwise that on the text."""
+    texts = _texts_in(whole.text)
+    if not 2 <= len(texts) <= _MOST_LISTED:
+        return [whole]
+    found = await identify(graph, texts, type=kind)
+    return found if all(each.named for each in found) else [whole]
+
+
+def _texts_in(text: str) -> list[str]:
+    """Return the texts of a list: in JSON, or with commas between them."""
+    try:
+        read: object = json.loads(text) if text.startswith("[") else None
+    except ValueError:
+        read = None
+    parts = [str(each) for each in read] if isinstance(read, list) else text.split(",")
+    return list(dict.fromkeys(filter(None, map(str.strip, parts))))
+
+
+async def _cards(graph: KGAdapter, identities: Sequence[Identity]) -> Mapping[Node, Card]:
+    """Return the card of each entity that alone has its name; none where there are too many to be shown."""
+    nodes = dict.fromkeys(each.nodes[0] for each in identities if len(each.named) == 1)
+    if len(nodes) > _MOST_CARDS:
+        return {}
+    cards = {node: await entity_card(graph, node) for node in nodes}
+    return {node: card for node, card in cards.items() if card is not None}
 
 
 async def _with_meaning(meaning: Meaning, found: Sequence[Identity], kind: Node | None) -> tuple[list[Identity], str]:
@@ -168,14 +199,18 @@ def _how(candidate: Candidate) -> str:
     return f"{candidate.matched_by} {in_quotes(candidate.matched_text, MAX_LABEL)}"
 
 
-def _lines(asked: _Asked, kept: Sequence[Sequence[Candidate]], told: Sketches) -> Sequence[str]:
-    """Return one line for each candidate; where there are several texts, below a line on what is not simply a name."""
-    lines: list[str] = []
+def _lines(
+    asked: _Asked, kept: Sequence[Sequence[Candidate]], told: Sketches, cards: Mapping[Node, Card]
+) -> Iterator[str]:
+    """Yield one line for each candidate, above its card; of several texts below one on what is not simply a name."""
+    left = dict(cards)
     for identity, shown in zip(asked.identities, kept, strict=True):
         if len(asked.identities) > 1 and (len(identity.named) != 1 or identity.match == "close"):
-            lines.append(_verdict(identity, shown, asked, told.names))
-        lines.extend(_line(each, told) for each in shown)
-    return lines
+            yield _verdict(identity, shown, asked, told.names)
+        for each in shown:
+            yield _line(each, told)
+            if len(identity.named) == 1 and (card := left.pop(each.entity, None)) is not None:
+                yield from card.lines
 
 
 def _line(candidate: Candidate, told: Sketches) -> str:

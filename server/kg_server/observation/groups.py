@@ -206,7 +206,7 @@ async def lacking(meaning: Meaning, known: Known, question: str) -> Lacking | No
     if best is None or not isinstance(best.entity, Iri) or best.score < max(_ASKED, most + _MORE):
         return None
     missing = {
-        node: absence_among(known.profile, telling, best.entity)
+        node: absence_among(known.profile, telling, [best.entity])
         for node, telling in classes.items()
         if any(each.property(best.entity) for each in telling)
     }

@@ -221,7 +221,7 @@ class _Search:
         names = await names_of(self.graph, [head, relation])
         if tail.kind != "variable" and await self._ask([f"<{head}> <{relation}> ?any"]):
             return "denied", f"{names.entity(head)} has others over {names.relation(relation)}."
-        missing = await absence(self.graph, head, relation)
+        missing = await absence(self.graph, head, [relation])
         return missing.knowledge, Line(missing.note(Over(relation))).shown(names)
 
     async def _turned(self, statement: Statement, relation: Iri | None, before: Sequence[str]) -> str:

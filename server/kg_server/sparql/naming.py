@@ -14,7 +14,6 @@ from typing import Literal as Choice
 import anyio
 
 from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError
-from kg_adapters.folding import fold
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Candidate
 from kg_adapters.prefixes import Position
@@ -23,11 +22,20 @@ from kg_adapters.terms import Iri
 from kg_boundary.shown import in_quotes
 from kg_server.answers.results import Verdict
 from kg_server.concurrency import together
-from kg_server.names import MAX_LABEL, Names, names_of
-from kg_server.naming.entities import AT_ONCE, SHOWN, Identity, identify, in_plural, naming_refusal, said_of_reading
+from kg_server.names import MAX_LABEL, names_of
+from kg_server.naming.entities import (
+    AT_ONCE,
+    SHOWN,
+    Identity,
+    identify,
+    in_plural,
+    naming_refusal,
+    said_of_reading,
+    told_apart,
+)
 from kg_server.naming.meaning import Meaning, near_classes, with_near_relations
 from kg_server.naming.refusals import MisreadExpression
-from kg_server.naming.relations import NoSuchRelation, relations_named
+from kg_server.naming.relations import NoSuchRelation, namesakes, relations_named, said_of_union
 from kg_server.sparql.outline import outline_of
 from kg_server.sparql.syntax import Edits, NamePlace, Outline, Select, Span, Token
 
@@ -155,7 +163,7 @@ async def _relations(graph: KGAdapter, meaning: Meaning, names: set[str]) -> dic
         except NoSuchRelation as error:
             raise NoSuchRelation(await with_near_relations(graph, meaning, name, str(error))) from error
         plain = match == "exact" and found[0].matched_by != "alias"
-        return NameMeaning(name, "relation", match, tuple(sorted(each.relation for each in found)), plain)
+        return NameMeaning(name, "relation", match, tuple(each.relation for each in found), plain)
 
     wanted = sorted(names)
     return dict(zip(wanted, await together([partial(read, name) for name in wanted], at_once=AT_ONCE), strict=True))
@@ -201,19 +209,15 @@ def _nearest(identity: Identity, meant: Sequence[Candidate]) -> Identity:
 
 
 async def _ambiguous(graph: KGAdapter, meant: NameMeaning) -> KGError:
-    names = await names_of(graph, meant.iris)
-    return InvalidRequest(f"{in_quotes(meant.text, MAX_LABEL)} names {shown_all(meant, names)}. {_ONE_ONLY}")
+    return InvalidRequest(f"{await shown_all(graph, meant, taken=False)} {_ONE_ONLY}")
 
 
-def shown_all(meant: NameMeaning, names: Names) -> str:
-    """Return how many things a name stands for, and the first of them."""
-    alike = all(fold(names.labels.get(each, "")) == fold(meant.text) for each in meant.iris)
+async def shown_all(graph: KGAdapter, meant: NameMeaning, *, taken: bool = True) -> str:
+    """Return a sentence on how many things a name stands for, with what tells the first of them apart."""
     if meant.sort == "relation":
-        shown = [names.relation_id(each) if alike else names.relation(each, ";") for each in meant.iris[:SHOWN]]
-    else:
-        shown = [names.entity_id(each) if alike else names.entity(each, ";") for each in meant.iris[:SHOWN]]
-    more = f"; and {len(meant.iris) - SHOWN} more" if len(meant.iris) > SHOWN else ""
-    return f"{len(meant.iris)} things here: {'; '.join(shown)}{more}"
+        return await said_of_union(graph, meant.iris, meant.text, taken=taken)
+    shown = await told_apart(graph, meant.iris[:SHOWN])
+    return namesakes(meant.text, "things", shown, len(meant.iris), taken=taken)
 
 
 def put_ids(query: str, outline: Outline, meant: Mapping[int, NameMeaning], edits: Edits) -> None:
@@ -468,7 +472,7 @@ async def _note(graph: KGAdapter, meant: Sequence[NameMeaning]) -> str:
     for each in told:
         name = in_quotes(each.text, MAX_LABEL)
         if len(each.iris) > 1:
-            notes.append(f"{name} names {shown_all(each, names)}. All are taken.")
+            notes.append(await shown_all(graph, each))
         elif each.how:
             pieces = said_of_reading(each.text, next(iter(each.iris)), each.how)
             notes.append("".join(piece if isinstance(piece, str) else names.entity(piece) for piece in pieces))
