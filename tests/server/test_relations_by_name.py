@@ -24,7 +24,7 @@ ex:worth rdfs:label "value"@en .
 ex:price rdfs:label "value"@en .
 ex:ann rdfs:label "Ann"@en ; ex:father ex:bob ; ex:inLaw ex:carl ; ex:birthPlace ex:kyoto .
 ex:bob rdfs:label "Bob"@en ; ex:worth 7 .
-ex:japan rdfs:label "Japan"@en ; ex:seat ex:kyoto .
+ex:japan rdfs:label "Japan"@en ; ex:seat ex:kyoto ; ex:money ex:kyoto .
 ex:firm ex:money ex:bank ; ex:seat ex:kyoto ; ex:price 3 ; ex:worth 2 .
 """
 
@@ -75,19 +75,21 @@ async def test_features_are_read_by_the_same_rules(family: LocalAdapter) -> None
 
 
 async def test_a_name_of_several_relations_means_all_of_them_and_an_id_means_one(family: LocalAdapter) -> None:
-    for reply in await asked(family, "ex:japan", "capital"):
-        assert reply.plain.summary.startswith("Japan ")
+    same, _ = await asked(family, "ex:japan", "capital")
+    assert same.text == "Japan (ex:japan) | capital (ex:money) | ex:kyoto, also over ex:seat."
     facts = await call(family, "GetNeighbor", entity="ex:firm", relation="capital")
     count = await call(family, "Degree", entity="ex:firm", relation="capital")
     one = await call(family, "GetNeighbor", entity="ex:firm", relation="ex:seat")
     values = await call(family, "Feature", entity="ex:firm", feature="value")
     none = await call(family, "GetNeighbor", entity="ex:ann", relation="capital")
     assert {row[1] for row in rows(facts.data["triples"])} == {"ex:seat", "ex:money"}
-    assert "over 2 relations of that name (ex:seat 1, ex:money 1)" in facts.summary
+    assert facts.summary.startswith("ex:firm has 2 facts over 2 relations called 'capital' (ex:money 1, ex:seat 1):")
     assert "over 'capital' (2 relations of that name)" in count.summary
     assert {row[1] for row in rows(one.data["triples"])} == {"ex:seat"}
     assert {row[0] for row in rows(values.data["features"])} == {"ex:worth", "ex:price"}
     assert none.data["status"] == "empty"
+    kept = await call(family, "memory-append", triples=[*same.text.splitlines(), *facts.text.splitlines()])
+    assert kept.summary.startswith("Kept 3 new facts")
 
 
 async def test_what_only_shares_words_is_suggested_and_never_taken(family: LocalAdapter) -> None:

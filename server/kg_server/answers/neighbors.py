@@ -9,6 +9,7 @@ from kg_adapters.models import NO_FEATURES, Count, Degree, Direction, NeighborPa
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.terms import Attribute, Fact, Iri, Node, Term, Triple
+from kg_boundary.shown import in_quotes
 from kg_server.answers.coverage import OPPOSITE, BothWays, InverseOf, absence, both_ways, thinness, without_twins
 from kg_server.answers.intermediates import CLOSED, when, with_intermediates
 from kg_server.answers.results import (
@@ -25,7 +26,7 @@ from kg_server.answers.results import (
     in_columns,
     token_count,
 )
-from kg_server.names import Names, names_of, terms_of
+from kg_server.names import MAX_LABEL, Names, names_of, terms_of
 from kg_server.naming.refusals import entity_of, require_entity, unknown_entity
 from kg_server.naming.relations import Chosen, NoSuchRelation, no_such_relation, relation_of
 
@@ -320,9 +321,10 @@ def _extent(query: NeighborQuery, page: NeighborPage, table: RelationTable, name
     for each in table.counts:
         counts[each.relation] += each.count.value
     listed = ", ".join(f"{names.relation_id(each)}{f' {counts[each]:,}' if counts[each] else ''}" for each in asked)
-    number = page.total if page.truncated else Count(len({query.far(fact) for fact in page.facts}))
-    facts = " facts" if page.truncated else ""
-    return f"{number}{side} {query.chosen.name}{facts} over {len(asked)} relations of that name ({listed})"
+    ends = len({query.far(fact) for fact in page.facts})
+    to = "" if page.truncated or ends == page.total.value else f" to {ends:,} things"
+    called = in_quotes(query.chosen.name, MAX_LABEL)
+    return f"{page.total}{side} facts over {len(asked)} relations called {called} ({listed}){to}"
 
 
 def _others(query: NeighborQuery, incoming: Sequence[RelationCount] | None, names: Names) -> str:

@@ -24,6 +24,8 @@ _HELD: Final = re.compile(r"([A-Za-z_][\w.-]{0,50}:[^\s:]{1,400}) \[.+\]")
 _OWN_DASH: Final = re.compile(r"[(:/#]-[^\s()]{0,400}\)$")
 """The id of a relation whose own name begins with `-`."""
 _ARROW: Final = re.compile(r" (<?-)\[(.{1,400}?)\](->?) ")
+_ALSO: Final = re.compile(r", also over [^|\s,]+(?:, [^|\s,]+)*\.$")
+"""What follows a fact that several relations of one name state."""
 _BECAUSE: Final = "because "
 """What a line of evidence of Compose begins with."""
 _STATES_NOTHING: Final = re.compile(r"(?:Exact|Close): .*|also \| .*\d|Also around .* \| .*")
@@ -88,6 +90,7 @@ class _Answer:
             line: The line.
             below: How many columns the next line has.
         """
+        line = _ALSO.sub("", line)
         if _STATES_NOTHING.fullmatch(line) or self._is_heading(line, below):
             return ()
         # A sentence that ends with a fact has a full stop behind its id.
