@@ -15,7 +15,7 @@ from kg_adapters.errors import InvalidRequest, KGError, UnknownRelation
 from kg_adapters.folding import fold
 from kg_adapters.models import RelationCandidate
 from kg_adapters.name_index import RelationIndex, RelationName, own_name
-from kg_adapters.profile import unit_in
+from kg_adapters.profile import GraphProfile, unit_in
 from kg_adapters.protocol import KGAdapter, known_profile
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import Iri, Node
@@ -95,15 +95,29 @@ async def told_apart(graph: KGAdapter, relations: Sequence[Iri]) -> list[str]:
     shown: list[str] = []
     for relation in relations:
         about = described[relation].description if relation in described else None
-        if about is None:
-            having = [(known.instances, each.label) for each in profile.classes if (known := each.property(relation))]
-            most = max(having, key=lambda each: each[0], default=(0, None))[1]
-            every = profile.everything.property(relation)
-            facts = None if every is None else f"{every.facts:,} fact{'' if every.facts == 1 else 's'}"
-            about = facts if most is None else f"of {plural(most)}"
+        if about is None and (owner := _mostly_of(profile, relation)) is not None:
+            about = f"of {plural(owner)}"
+        if about is None and (every := profile.everything.property(relation)) is not None:
+            about = f"{every.facts:,} fact{'' if every.facts == 1 else 's'}"
         short = graph.prefixes.shorten(relation, "relation")
         shown.append(short if about is None else f"{short}, {set_apart(shown_within(about, _ABOUT), ',;:')}")
     return shown
+
+
+def _mostly_of(profile: GraphProfile, relation: Iri) -> str | None:
+    """Return the label of the class of which most instances have a relation."""
+    most, owner, wanted = 0, None, relation.value
+    for each in profile.classes:
+        if each.instances <= most:
+            # The largest classes come first.
+            break
+        # Texts compare faster than IRIs, and there are thousands.
+        out = (
+            known.instances for known in each.properties if known.relation.value == wanted and known.direction == "out"
+        )
+        if (having := next(out, 0)) > most:
+            most, owner = having, each.label
+    return owner
 
 
 async def relation_of(
