@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Final
+from typing import Final, TypedDict
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.models import Candidate
@@ -14,7 +14,7 @@ from kg_adapters.terms import Node
 from kg_boundary.shown import in_quotes
 from kg_server.answers.cards import Card, Sketches, entity_card, sketches_of
 from kg_server.answers.intermediates import with_intermediates_of_rows
-from kg_server.answers.results import Answer, AnswerRows, CandidatesResult, Verdict, fitted
+from kg_server.answers.results import Answer, CandidatesResult, Verdict, fitted
 from kg_server.concurrency import off_loop
 from kg_server.names import MAX_LABEL, Names, shown_label
 from kg_server.naming.entities import MOST_NEAR, POOL, Identity, class_of, identify, judged
@@ -69,22 +69,16 @@ async def retrieval(
         raise InvalidRequest(f"{which} is blank. Give a name, or words that describe what you look for.")
     kind = None if type is None else await class_of(graph, type)
     found: Sequence[Identity] = await identify(graph, list(dict.fromkeys(texts)), type=kind)
-    if len(found) == 1 and not found[0].named:
+    if isinstance(text, str) and not found[0].named:
         found = await _listed(graph, found[0], kind)
     identities, missing = await _with_meaning(meaning, found, kind)
     asked = _Asked(identities, kind, limit)
     told = await _sketches(graph, asked)
     cards = await _cards(graph, identities)
     note = _note(graph, identities) + (f" Names alone were compared: {missing}." if missing else "")
-
-    compared = _COMPARED * len(identities)
     most = sum(len(asked.shown(identity)) for identity in identities)
 
     def build(count: int, cards: Mapping[Node, Card]) -> Answer:
-        rows = AnswerRows([line for card in cards.values() for line in card.rows], told.names)
-        fields = [card.rows.fields() for card in cards.values()]
-        held = [row for each in fields for row in each["held"] or ()]
-        labels = {short: label for each in fields for short, label in (each["labels"] | each["relations"]).items()}
         kept = asked.kept(count)
         missed = any(len(of) < len(identity.named) for of, identity in zip(kept, identities, strict=True))
         result = CandidatesResult(
@@ -95,12 +89,7 @@ async def retrieval(
             matches={identity.text: identity.match for identity in identities} if len(identities) > 1 else None,
             candidates=[_row(each, number, told) for number, of in enumerate(kept, start=1) for each in of],
             missing=missing or None,
-            card=(rows.cells() or None) if len(identities) == 1 else None,
-            cards=None
-            if len(identities) == 1
-            else {told.names.entity_id(node): card.rows.cells() for node, card in cards.items()} or None,
-            held=held or None,
-            labels=labels or None,
+            **_card_fields(cards, told.names, alone=len(identities) == 1),
         )
         return Answer(result, tuple(_lines(asked, kept, told, cards)))
 
@@ -109,7 +98,28 @@ async def retrieval(
         fits = whole.tokens <= max_tokens
         return whole if fits else fitted(lambda count: build(count, {}), most, max_tokens)
 
-    return await off_loop(fit, compared)
+    return await off_loop(fit, _COMPARED * len(identities))
+
+
+class _CardFields(TypedDict):
+    """The fields of an answer that are about cards."""
+
+    card: list[list[str]] | None
+    cards: dict[str, list[list[str]]] | None
+    held: list[list[str]] | None
+    labels: dict[str, str] | None
+
+
+def _card_fields(cards: Mapping[Node, Card], names: Names, *, alone: bool) -> _CardFields:
+    rows = {names.entity_id(node): card.rows.cells() for node, card in cards.items()}
+    fields = [card.rows.fields() for card in cards.values()]
+    return {
+        "card": next(iter(rows.values()), None) or None if alone else None,
+        "cards": None if alone else rows or None,
+        "held": [row for each in fields for row in each["held"] or ()] or None,
+        "labels": {short: text for each in fields for short, text in (each["labels"] | each["relations"]).items()}
+        or None,
+    }
 
 
 async def _listed(graph: KGAdapter, whole: Identity, kind: Node | None) -> Sequence[Identity]:
