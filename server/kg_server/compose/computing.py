@@ -237,10 +237,9 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
         if wanted.query and not best_groups
         else None
     )
-    typing = frozenset(graph.vocabulary.unwalked)
-    if best_groups:
-        worked = replace(worked, notes=(*worked.notes, (f"Of {noun(every, 'group')}.",)))
-    worked = replace(worked, given=frozenset(reader.heard.given), typing=typing, query=query)
+    given, typing = frozenset(reader.heard.given), frozenset(graph.vocabulary.unwalked)
+    of_groups = [(f"Of {noun(every, 'group')}.",)] if best_groups else []
+    worked = replace(worked, notes=(*worked.notes, *of_groups), given=given, typing=typing, query=query)
     yield worked
     worked = await with_compared(graph, number, asked, worked, request)
     if wanted.witnesses and worked.evidence:
