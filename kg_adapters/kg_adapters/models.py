@@ -238,7 +238,8 @@ class SparqlAnswer:
 
     SELECT gives `variables` and rows with None where a variable is unbound; ASK gives `truth`; CONSTRUCT and DESCRIBE
     give the rows subject, predicate, object under those three names. `named` holds the IRIs that the query's patterns
-    name, and `note` a sentence on what this graph cannot answer of the query, if anything.
+    name, `note` a sentence on what this graph cannot answer of the query, if anything, and `rounded` the relations that
+    it may have read of which the engine holds numbers of too many digits as doubles.
     """
 
     form: Choice["SELECT", "ASK", "CONSTRUCT", "DESCRIBE"]
@@ -248,6 +249,7 @@ class SparqlAnswer:
     truth: bool | None = None
     named: tuple[Iri, ...] = ()
     note: str = ""
+    rounded: tuple[Iri, ...] = ()
 
 
 def _are_edges(facts: tuple[Fact, ...]) -> TypeGuard[tuple[Triple, ...]]:

@@ -257,6 +257,7 @@ class CheckedQuery:
         prefixes: The prefixes that the text uses or may use without declaring them.
         named: The IRIs that its patterns name, in order of appearance, without those of graphs.
         uses_graph: Whether it has a GRAPH pattern.
+        any_relation: Whether it may read facts over relations that it does not name.
     """
 
     form: Form
@@ -264,6 +265,7 @@ class CheckedQuery:
     prefixes: tuple[tuple[str, str], ...]
     named: tuple[Iri, ...]
     uses_graph: bool = False
+    any_relation: bool = False
 
     @property
     def self_contained_text(self) -> str:
@@ -301,7 +303,14 @@ def check_query(
         uses_graph |= isinstance(node, Branch) and node.name == "GraphGraphPattern"
     if hidden is not None:
         raise InvalidRequest(f"The query is not SPARQL as this graph reads it{hidden.describe(text)}")
-    return CheckedQuery(_FORMS[tree.name], text, tuple(scope.undeclared.items()), _named(tree, scope), uses_graph)
+    return CheckedQuery(
+        form := _FORMS[tree.name],
+        text,
+        tuple(scope.undeclared.items()),
+        _named(tree, scope),
+        uses_graph,
+        form == "DESCRIBE" or _walks_any(tree),
+    )
 
 
 def _readable(query: str) -> str:
@@ -435,6 +444,21 @@ def _named(tree: Tree, scope: _Scope) -> tuple[Iri, ...]:
     texts = dict.fromkeys(scope.iri(node) for node in walk(tree, without=_NOT_IN_PATTERNS))
     iris = (_iri(text) for text in texts if text is not None and text not in _COLLECTIONS)
     return tuple(iri for iri in iris if iri is not None)
+
+
+def _walks_any(tree: Tree) -> bool:
+    branches = (node for node in walk(tree, without=_NOT_IN_PATTERNS) if isinstance(node, Branch))
+    return any(each.name == "PathNegatedPropertySet" or any(map(_has_variable, _blocks(each))) for each in branches)
+
+
+def _blocks(branch: Branch) -> Iterator[Tree]:
+    triples = branch.part("triples")
+    return iter(triples if isinstance(triples, tuple) else ())
+
+
+def _has_variable(block: Tree) -> bool:
+    """Say whether subjects, relations and objects in turn have a variable, which is a text here, for a relation."""
+    return isinstance(block, tuple) and any(isinstance(relation, str) for relation in block[1::3])
 
 
 def _absolute(base: str, reference: str) -> str:

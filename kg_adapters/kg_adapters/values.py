@@ -1,12 +1,13 @@
 """How values are ordered and compared: numbers by size, dates and years by time, everything else as text."""
 
 import re
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.profile import ValueKind, is_unit, kind_of
-from kg_adapters.terms import Iri, Literal
+from kg_adapters.terms import XSD, Iri, Literal
 
 if TYPE_CHECKING:
     from kg_adapters.algebra import ComparedKind, Operator
@@ -61,6 +62,48 @@ def date_order(text: str) -> float | None:
     month, day = (int(found[part] or 0) for part in ("month", "day"))
     seconds = sum(int(found[part] or 0) * size for part, size in (("hour", 3600), ("minute", 60), ("second", 1)))
     return float(((year * 13 + month) * 32 + day) * 86_400 + seconds)
+
+
+_MOST_INTEGER: Final = 2**63 - 1
+_MOST_DECIMAL: Final = 2**127 - 1
+_DECIMAL_PLACES: Final = 18
+_SURELY_HELD: Final = re.compile(r"[+-]?(?:[0-9]{1,18}|[0-9]{1,18}[.][0-9]{0,18}|[.][0-9]{1,18})")
+_PLAIN: Final = re.compile(r"[+-]?0*(?P<whole>[0-9]{0,21})(?:[.](?P<places>[0-9]*?)0*)?")
+_SHORT_YEAR: Final = re.compile(r"(-?)([0-9]{1,3})(?![0-9])")
+_DOUBLE: Final = XSD + "double"
+
+
+def held_form(text: str, datatype: str) -> tuple[str, str]:
+    """Return the text and datatype by which Oxigraph computes with a value; the same where it does as it is written.
+
+    A number beyond 64 bits (integers) or 128 bits with 18 decimal places (decimals) is a double, and a year has four
+    digits at least.
+    """
+    match _kind_named(datatype):
+        case "number" if not (_SURELY_HELD.fullmatch(text) or _is_held(text, datatype)):
+            number = number_order(text)
+            return (text, datatype) if number is None else (repr(number).upper(), _DOUBLE)
+        case "date" if (year := _SHORT_YEAR.match(text)) is not None and date_order(text) is not None:
+            return f"{year[1]}{year[2]:0>4}{text[year.end() :]}", datatype
+        case _:
+            return text, datatype
+
+
+@lru_cache(maxsize=1_000)
+def _kind_named(datatype: str) -> ValueKind:
+    return kind_of(Iri(datatype))
+
+
+def _is_held(text: str, datatype: str) -> bool:
+    if datatype in {_DOUBLE, f"{XSD}float"}:
+        return True
+    found = _PLAIN.fullmatch(text)
+    if found is None:
+        return False
+    if datatype != f"{XSD}decimal":
+        return int(found["whole"] or 0) <= _MOST_INTEGER
+    places = found["places"] or ""
+    return len(places) <= _DECIMAL_PLACES and int(f"{found['whole']}{places:0<{_DECIMAL_PLACES}}") <= _MOST_DECIMAL
 
 
 SIGNS: Final[dict["Operator", tuple[int, ...]]] = {

@@ -1,6 +1,8 @@
 """Making the SPARQL part of a store from its index."""
 
+import random
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import anyio
@@ -17,6 +19,7 @@ from kg_adapters.local.sparql.worker import SparqlWorker
 from kg_adapters.local.store import LocalStore
 from kg_adapters.models import SparqlAnswer
 from kg_adapters.terms import RDF_LANG_STRING, XSD, XSD_STRING, BlankNode, Iri, Literal
+from kg_adapters.values import held_form
 from small_graphs import index_of
 
 ODD = 'quote " backslash \\ newline \n return \r tab \t 東京 𝄞'
@@ -55,6 +58,29 @@ async def test_everything_that_the_index_says_can_be_asked_for(tmp_path: Path) -
         ("_:n0", "<http://x/size>", '"7"^^<http://www.w3.org/2001/XMLSchema#integer>'),
     }
     assert names(tmp_path) == {"oxigraph"}
+
+
+def any_number(chance: random.Random, most_places: int) -> str:
+    """Return a number of up to 45 digits, or one at an end of what Oxigraph holds."""
+    ends = (2**63 - 1, 2**63, Decimal(2**127 - 1).scaleb(-18), Decimal(2**127).scaleb(-18))
+    if chance.random() < 0.1:
+        return f"{ends[chance.randrange(4 if most_places else 2)]:f}"
+    whole, zeros = chance.randrange(10 ** chance.randrange(1, 25)), "0" * chance.randrange(4)
+    places = chance.randrange(most_places + 1)
+    end = f".{chance.randrange(10**places):0{places}}{zeros}" if places else ""
+    return f"{chance.choice(('', '-', '+'))}{zeros}{whole}{end}"
+
+
+@pytest.mark.parametrize(("name", "most_places"), [("decimal", 25), ("integer", 0), ("unsignedLong", 0)])
+def test_exactly_those_numbers_are_restated_that_oxigraph_does_not_compute_with(name: str, most_places: int) -> None:
+    chance, datatype, store = random.Random(7), XSD + name, pyoxigraph.Store()  # noqa: S311 - a number is no secret
+    node = pyoxigraph.NamedNode("http://x/a")
+    for text in {any_number(chance, most_places) for _ in range(3_000)}:
+        store.clear()
+        store.add(pyoxigraph.Quad(node, node, pyoxigraph.Literal(text, datatype=pyoxigraph.NamedNode(datatype))))
+        is_held = bool(store.query("ASK { ?s ?p ?o FILTER(isNumeric(?o)) }"))
+        form = (text, datatype) if is_held else (repr(float(text)).upper(), XSD + "double")
+        assert held_form(text, datatype) == form
 
 
 async def test_a_store_that_is_there_is_left_alone(tmp_path: Path) -> None:

@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import Callable, Collection, Mapping
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
+import rdflib
 
 from calls import call, refusal, rows
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.models import SparqlAnswer
+from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.terms import Iri, Node
 from kg_server.answers.results import token_count
 from kg_server.settings import Settings, SparqlSettings
@@ -48,6 +51,55 @@ async def test_values_print_plainly_and_relations_by_their_own_ids(films: LocalA
     relations = await call(tokyo, "Sparql", query="SELECT DISTINCT ?p { wd:Q1490 ?p wd:Q515 }")
     assert relations.plain.lines[1:] == ["instance of"]
     assert (relations.data["rows"], relations.data["labels"]) == ([["P31"]], {"P31": "instance of"})
+
+
+FACTORS = {
+    "half": "0.5",
+    "calorie": "4186.799999999999665056000000000028",
+    "two70": str(2**70),
+    "most": f"{463 * 10**111}.25",
+}
+"""Numbers in their order: as QUDT has them, and beyond 64 bits."""
+UNITS = "\n".join(
+    (
+        "@prefix e: <http://e.org/> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .",
+        *(f"e:{name} e:factor {number} ." for name, number in FACTORS.items()),
+        'e:old e:began "-44"^^xsd:gYear . e:otto e:began "973"^^xsd:gYear . e:new e:began "1977"^^xsd:gYear .',
+    )
+)
+
+
+@pytest.mark.parametrize("local", [True, False])
+async def test_numbers_of_too_many_digits_are_computed_on_as_doubles_and_the_answer_says_so_once(
+    graph_of: Callable[[str], LocalAdapter], *, local: bool
+) -> None:
+    graph = graph_of(UNITS) if local else RdflibAdapter(rdflib.Graph().parse(data=UNITS))
+    told = (
+        "Some values of e:factor have too many digits for SPARQL and are doubles here; Feature shows them as written."
+    )
+
+    async def found(query: str) -> tuple[list[list[str]], int]:
+        reply = await call(graph, "Sparql", query=f"PREFIX e: <http://e.org/> {query}")
+        return rows(reply.data["rows"]), reply.summary.count(told)
+
+    numbers = list(map(Decimal, FACTORS.values()))
+    ((least, most, total),), notes = await found(
+        "SELECT (MIN(?f) AS ?a) (MAX(?f) AS ?b) (SUM(?f) AS ?c) { ?u e:factor ?f }"
+    )
+    assert [float(each) for each in (least, most, total)] == [min(numbers), float(max(numbers)), float(sum(numbers))]
+    assert notes == 1
+    assert await found("SELECT ?u { ?u e:factor ?f } ORDER BY ?f") == ([[f"e:{name}"] for name in FACTORS], 1)
+    assert await found(f"SELECT ?u {{ ?u e:factor {FACTORS['calorie']} }}") == ([["e:calorie"]], 1)
+    assert await found(f"SELECT ?u {{ ?u e:factor ?f FILTER(?f > {2**69}) }} ORDER BY ?f") == (
+        [["e:two70"], ["e:most"]],
+        1,
+    )
+    assert (await found("SELECT ?any { e:calorie ?any ?f FILTER(?f > 4186) } ORDER BY ?f"))[1] == 0
+    assert (await found("SELECT ?any ?f { e:calorie ?any ?f }"))[1] == 1
+    years = ([["-0044"], ["0973"], ["1977"]], 0)
+    assert await found("SELECT ?y { ?u e:began ?y } ORDER BY ?y") == years
+    assert await found('SELECT ?u { ?u e:began "973"^^xsd:gYear }') == ([["e:otto"]], 0)
+    await graph.aclose()
 
 
 LABELLED = {

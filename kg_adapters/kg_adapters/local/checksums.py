@@ -9,6 +9,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kg_adapters.index.block_files import Damage, block_digests
+from kg_adapters.local.sparql.rounded import ROUNDED_FILE
 from kg_boundary.regular_files import open_handle, open_regular, read_regular
 
 SEAL_FILE: Final = "kg-sextant.json"
@@ -123,6 +124,8 @@ def find_changed_oxigraph(folder: Path, most_bytes: float = float("inf")) -> str
         return str(problem)
     if files is None:
         return f"{SEAL_FILE} is missing"
+    if all(file.path != ROUNDED_FILE for file in files):
+        return f"{ROUNDED_FILE} is missing"
     return find_cut(folder, files) or find_changed(folder, (file for file in files if file.size <= most_bytes))
 
 

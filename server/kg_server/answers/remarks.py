@@ -1,6 +1,6 @@
 """Remarks on the parts of a question by what they leave over: which leaves nothing, who is left out, what is cut."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from kg_adapters.profile import ClassProfile
@@ -9,7 +9,7 @@ from kg_adapters.terms import Iri, Node
 from kg_boundary.shown import shown_within
 from kg_server.answers.coverage import plural
 from kg_server.answers.results import Note, Over
-from kg_server.names import MAX_LABEL
+from kg_server.names import MAX_LABEL, names_of
 
 _NOTHING: Final[Note] = ()
 
@@ -127,3 +127,17 @@ def _leading(known: ClassProfile, wanted: list[Node]) -> Iri | None:
 def evidence_cut(shown: int, every: int, more: str) -> str:
     """Return for how many of the results evidence is shown, and how more is asked for; empty where it is for all."""
     return f"Evidence for {shown:,} of {every:,}{f'; {more}' if more else ''}." if shown < every else ""
+
+
+_MOST_ROUNDED: Final = 5
+
+
+async def rounded_values(graph: KGAdapter, relations: Sequence[Iri]) -> str:
+    """Return of which relations numbers are not computed with digit by digit; empty where it is none."""
+    if not relations:
+        return ""
+    names = await names_of(graph, relations[:_MOST_ROUNDED])
+    named = ", ".join(names.relation(each, ",") for each in relations[:_MOST_ROUNDED])
+    return (
+        f"Some values of {named} have too many digits for SPARQL and are doubles here; Feature shows them as written."
+    )

@@ -3,6 +3,7 @@
 All entities and classes of a query are looked for together, and so are all its relations.
 """
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -395,6 +396,7 @@ def _label(vocabulary: Vocabulary, subject: str, variable: str) -> str:
 _MARKS: Final = ('@"', "@'")
 
 _LABEL: Final = "label"
+_MAY_BE_RESTATED: Final = re.compile(r"\^\^|[\d.]{19}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,7 +423,8 @@ async def prepared(graph: KGAdapter, meaning: Meaning, query: str, *, timeout_s:
         InvalidRequest: A name stands for nothing in its place, or for too much.
         BackendTimeout: The graph did not say in time what the names stand for.
     """
-    if _LABEL not in query.lower() and not any(mark in query for mark in _MARKS):
+    restates = not graph.remote and _MAY_BE_RESTATED.search(query)
+    if _LABEL not in query.lower() and not any(mark in query for mark in _MARKS) and not restates:
         return Prepared(query)
     try:
         with anyio.fail_after(timeout_s):
@@ -439,6 +442,8 @@ async def _with_ids(graph: KGAdapter, meaning: Meaning, query: str) -> Prepared:
     edits = Edits()
     labels = await _with_labels(graph, outline, edits) if _LABEL in query.lower() else ""
     put_ids(query, outline, meant, edits)
+    if not graph.remote:
+        edits.restate(outline, graph.prefixes)
     distinct = list(dict.fromkeys(meant.values()))
     read = {each.text: "" for each in distinct}
     for text in read:

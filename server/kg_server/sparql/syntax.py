@@ -12,7 +12,8 @@ from typing import Literal as Choice
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.prefixes import WELL_KNOWN, Prefixes
-from kg_adapters.terms import Iri
+from kg_adapters.terms import XSD, Iri
+from kg_adapters.values import held_form
 from kg_server.naming.refusals import MisreadExpression
 
 Kind: TypeAlias = Choice[
@@ -50,6 +51,7 @@ _TOKEN: Final = re.compile(
 _KINDS: Final[dict[str, Kind]] = {kind: kind for kind in get_args(Kind)}
 
 _ESCAPED: Final = re.compile(r"\\(.)")
+_INFINITE: Final = "INF"
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +267,20 @@ class Edits:
             pieces += [query[end : token.at], self.instead.get(number, token.text), *self.behind.get(number, ())]
             end = token.end
         return "".join((*pieces, query[end:]))
+
+    def restate(self, outline: Outline, prefixes: Prefixes) -> None:
+        """Write numbers and years as the engine of a local graph holds them (`values.held_form`)."""
+        for at, token in enumerate(outline.tokens):
+            if token.kind == "number":
+                name = "double" if "e" in token.text.lower() else "decimal" if "." in token.text else "integer"
+                text, datatype = held_form(token.text, XSD + name)
+                if datatype != XSD + name and text != _INFINITE:
+                    self.instead[at] = text if "E" in text else f"{text}E0"
+            elif token.text == "^^" and 0 < at < len(outline.tokens) - 1:
+                value, named = outline.tokens[at - 1].text, outline.iri(outline.tokens[at + 1], prefixes)
+                held = None if named is None else held_form(value[1:-1], named.value)
+                if held is not None and named is not None and held != (value[1:-1], named.value):
+                    self.instead |= {at - 1: f'"{held[0]}"', at + 1: f"<{held[1]}>"}
 
     def texts(self, outline: Outline) -> Mapping[int, str]:
         """Return what stands in place of each token that changes, with what is put behind it."""

@@ -1,5 +1,6 @@
 """The part of a store that answers SPARQL, made from the adjacency index where the store came without it."""
 
+import re
 import shutil
 import tempfile
 import threading
@@ -22,13 +23,18 @@ from kg_adapters.errors import BackendError, BackendTimeout
 from kg_adapters.files.rows import Row, line_of, load_lines, quad_of
 from kg_adapters.index.graph_index import GraphIndex, written
 from kg_adapters.local.checksums import find_changed_oxigraph, seal_oxigraph
+from kg_adapters.local.sparql.rounded import write_rounded
 from kg_adapters.local.store import OXIGRAPH_FOLDER
 from kg_adapters.local.written_lists import WrittenLists
+from kg_adapters.terms import XSD
+from kg_adapters.values import held_form
 
 Lines: TypeAlias = Callable[[], Iterator[list[str]]]
 """Returns statements as lines of N-Quads, many at once."""
 # Oxigraph sorts what it is given at once in memory: this many statements take about 100 MB.
 _BATCH: Final = 100_000
+_XSD_VALUE: Final = f'"^^<{XSD}'
+_VALUE: Final = re.compile(rf'\S+ <([^>]*)> "([^"\\]*)"\^\^<({re.escape(XSD)}[^>]*)>')
 # A parser takes no line of any length.
 _LONG: Final = 1_000_000
 
@@ -41,6 +47,7 @@ def sparql_part(folder: Path) -> Generator["SparqlPart"]:
         yield part
         part.finish()
     part.close()
+    write_rounded(folder, part.rounded)
     seal_oxigraph(folder)
 
 
@@ -52,6 +59,7 @@ class SparqlPart:
         self._beside = beside
         self._waiting: list[str] = []
         self._loading: Future[None] | None = None
+        self.rounded = set[str]()
 
     def add(self, rows: list[Row]) -> None:
         """Add statements to the default graph."""
@@ -62,7 +70,7 @@ class SparqlPart:
 
     def add_lines(self, lines: Iterable[str]) -> None:
         """Add lines of N-Quads with one statement each."""
-        self._waiting.extend(lines)
+        self._waiting.extend(map(self._held, lines))
         if len(self._waiting) >= _BATCH:
             self._load()
 
@@ -78,6 +86,19 @@ class SparqlPart:
         self._store.flush()
         # Whoever added still holds this object.
         del self._store
+
+    def _held(self, line: str) -> str:
+        """Return a line with its number or year as Oxigraph computes with it."""
+        found = _VALUE.match(line) if _XSD_VALUE in line else None
+        if found is None:
+            return line
+        relation, text, datatype = found.groups()
+        held, kept_as = held_form(text, datatype)
+        if kept_as != datatype:
+            self.rounded.add(relation)
+        elif held == text:
+            return line
+        return f'{line[: found.start(2)]}{held}"^^<{kept_as}>{line[found.end() :]}'
 
     def _load(self) -> None:
         # One batch is loaded while the next one is gathered, no more.

@@ -3,20 +3,23 @@
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import lru_cache, partial
-from itertools import islice
+from dataclasses import replace
+from functools import cached_property, lru_cache, partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final, TypeAlias
 
 import pyoxigraph
 
 from kg_adapters.errors import BackendError, InvalidRequest, KGError
+from kg_adapters.local.sparql.rounded import read_rounded
 from kg_adapters.models import SparqlAnswer
 from kg_adapters.sparql_guard import CheckedQuery, check_query, read_engine_error
-from kg_adapters.terms import BlankNode, Iri, Literal, Term
+from kg_adapters.terms import XSD, BlankNode, Iri, Literal, Term
 from kg_adapters.worker_process import RECURSION_LIMIT, Send, limit_memory
 
 MAX_ANSWER_BYTES: Final = 2_000_000
+_DOUBLE: Final = Iri(XSD + "double")
 _TRIPLE: Final = ("subject", "predicate", "object")
 Row: TypeAlias = tuple[Term | None, ...]
 
@@ -68,7 +71,8 @@ class SparqlWorker:
         except (OSError, RuntimeError) as error:
             raise self._damaged(error) from error
         try:
-            return self._answer(store, self._check(query), max_rows)
+            checked = self._check(query)
+            return self._with_rounded(checked, self._answer(store, checked, max_rows))
         except MemoryError:
             raise BackendError(
                 "The query needs more memory than it may have. Make it more selective or add a LIMIT."
@@ -91,6 +95,16 @@ class SparqlWorker:
             rows = _distinct(tuple(map(_term, triple)) for triple in found)
         kept, truncated = self._bounded(rows, max_rows)
         return SparqlAnswer(query.form, variables, kept, truncated=truncated, named=query.named, note=note)
+
+    def _with_rounded(self, query: CheckedQuery, answer: SparqlAnswer) -> SparqlAnswer:
+        rounded = tuple(iri for iri in query.named if iri.value in self._rounded)
+        if not rounded and query.any_relation and any(map(_is_double, chain.from_iterable(answer.rows))):
+            rounded = tuple(map(Iri, sorted(self._rounded)))
+        return replace(answer, rounded=rounded)
+
+    @cached_property
+    def _rounded(self) -> frozenset[str]:
+        return read_rounded(self._folder)
 
     def _bounded(self, rows: Iterable[Row], max_rows: int) -> tuple[tuple[Row, ...], bool]:
         """Return as many rows as may be, and whether there are more."""
@@ -152,6 +166,10 @@ def _distinct(rows: Iterable[Row]) -> Iterator[Row]:
         if row not in seen:
             seen.add(row)
             yield row
+
+
+def _is_double(term: Term | None) -> bool:
+    return isinstance(term, Literal) and term.datatype == _DOUBLE
 
 
 def _size(term: Term | None) -> int:
