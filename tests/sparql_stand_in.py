@@ -125,6 +125,42 @@ class LateEndpoint(StandInEndpoint):
         return await super().query(text, timeout_s=timeout_s, max_rows=max_rows, parameters=parameters)
 
 
+class SlowEndpoint(StandInEndpoint):
+    """Takes some seconds for each query, on a clock of its own, and keeps how many it answered at once.
+
+    Args:
+        triples: The graph, in N-Triples.
+        seconds: How long a query takes.
+    """
+
+    def __init__(self, triples: str, seconds: float) -> None:
+        super().__init__(triples)
+        self.most_at_once = 0
+        self._seconds = seconds
+        self._elapsed_s = 0.0
+        self._under_way = 0
+
+    def clock(self) -> float:
+        """Return the time, in seconds."""
+        return self._elapsed_s
+
+    async def query(
+        self,
+        text: str,
+        *,
+        timeout_s: float | None = None,
+        max_rows: int | None = None,
+        parameters: Mapping[str, str] = _NO_PARAMETERS,
+    ) -> Solutions:
+        """See `SparqlEndpoint.query`."""
+        self._under_way += 1
+        self.most_at_once = max(self.most_at_once, self._under_way)
+        self._elapsed_s += self._seconds
+        found = await super().query(text, timeout_s=timeout_s, max_rows=max_rows, parameters=parameters)
+        self._under_way -= 1
+        return found
+
+
 class CannedEndpoint(StandInEndpoint):
     """Gives the same answer to every query."""
 

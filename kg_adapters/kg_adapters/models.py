@@ -161,7 +161,8 @@ class FeatureSummary:
 class GraphSchema:
     """The definition of a graph. Each list is sorted by count, the largest first, then by IRI.
 
-    `complete` is false where the graph is too large to list everything.
+    `complete` is false where the graph is too large to list everything; `note` says what else it lacks, in full
+    sentences.
     """
 
     entities: Count
@@ -171,6 +172,7 @@ class GraphSchema:
     features: tuple[FeatureSummary, ...]
     prefixes: Prefixes
     complete: bool = True
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from mcp.types import Tool as ListedTool
 from pydantic import AnyUrl, ValidationError
 
 from kg_adapters.calls import watching_completeness
-from kg_adapters.errors import GraphReplaced, KGError, causes
+from kg_adapters.errors import BackendTimeout, GraphReplaced, KGError, causes
+from kg_adapters.open_options import setting
 from kg_adapters.protocol import KGAdapter, SupportsSnapshots
 from kg_boundary.shown import clipped, in_plain_words, in_quotes, visible_line, visible_lines
 from kg_server.naming.refusals import closest
@@ -200,7 +201,7 @@ class SextantServer(MCPServer[None]):
         except TimeoutError as error:
             raise ToolError(
                 f"{name} took longer than {self._timeout_s:g} seconds and was stopped. "
-                "Ask for less: a lower limit, a single relation, fewer hops."
+                f"To wait longer, raise {setting('timeout_s')}.{_less(name)}"
             ) from error
         except ToolError as error:
             raise _readable(name, error, known) from error
@@ -286,16 +287,37 @@ async def _closing(server: MCPServer[None]) -> AsyncGenerator[None]:
                 await server.aclose()
 
 
+_IN_LESS_TIME: Final = {
+    "observe": "Or ask for less: fewer hops, fewer entities.",
+    "GetNeighbor": "Or ask for less: a single relation, a lower limit.",
+    "GetPath": "Or ask for less: a lower max_hops.",
+    "Retrieve": "Or ask for less: fewer names at once.",
+    "Feature": "Or ask for less: a single feature.",
+    "Degree": "Or ask for less: a single relation.",
+    "Compose": "Or ask for less: a part of the expression.",
+    "Sparql": "Or make the query more selective.",
+    "Schema": "The other tools answer without it.",
+    "memory-append": "Or append fewer triples at once.",
+}
+"""What a tool that ran out of time can do in less."""
+
+
 def _readable(name: str, error: ToolError, known: Mapping[str, Schema]) -> ToolError:
     cause = error.__cause__
     if isinstance(cause, ValidationError):
         return ToolError(visible_lines(_bad_arguments(name, cause, known)))
     if isinstance(cause, KGError):
-        return ToolError(visible_lines(str(cause)))
+        less = _less(name) if isinstance(cause, BackendTimeout) else ""
+        return ToolError(visible_lines(f"{cause}{less}"))
     logger.error("Tool %r failed unexpectedly", name, exc_info=cause)
     return ToolError(
         f"{name} failed because of an internal error, which is in the server's log. Other calls still work."
     )
+
+
+def _less(name: str) -> str:
+    """Return what to ask a tool for that has run out of time, after a blank; nothing where there is no less."""
+    return f" {_IN_LESS_TIME[name]}" if name in _IN_LESS_TIME else ""
 
 
 def _unknown(owner: str, kind: str, name: str, known: Iterable[str]) -> str:

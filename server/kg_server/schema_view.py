@@ -138,7 +138,8 @@ class _View:
         facts = await off_loop(lambda: ProfileFacts.of(profile, graph.vocabulary))
         if not facts.classes:
             size = f"Graph {in_quotes(graph.name)}: {_extent(self.schema)}, "
-            return await self._listed(entries_of(self.schema), size, kinds_of_facts(profile) + limits_of(profile))
+            known = kinds_of_facts(profile) + limits_of(profile)
+            return await self._listed(entries_of(self.schema), size, f"{known} {self.schema.note}".strip())
         foremost = facts.classes[: max(1, self.max_tokens // TOKENS_A_CLASS)]
 
         def terms() -> dict[Node, None]:
@@ -189,7 +190,8 @@ class _View:
         foremost = _by_turns(entries)[: max(1, self.max_tokens // TOKENS_A_LINE)]
         lines = [each.line for each in foremost]
         names = await names_of(self.graph, terms_of_lines(lines))
-        unnamed = without_label(lines, names)
+        # What nodes hold is no part of a definition, and a slow endpoint takes long to find it.
+        unnamed = () if self.schema.note else without_label(lines, names)
         names = await opened(self.graph, unnamed, names, lambda _, __: False, always=True)
         written = await off_loop(lambda: {each: each.line.shown(names, MAX_LABEL) for each in foremost})
         extent = f"{size}{sizes_of(entries, self.schema, listed_only=kinds is None)}"

@@ -20,8 +20,8 @@ from kg_adapters.sparql.profile_survey import ProfileLimits
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.schema import EXPIRY_S, SchemaFile
 from kg_adapters.terms import XSD
-from kg_adapters.testing import iri
-from sparql_stand_in import LateEndpoint, StandInEndpoint, endpoint_of, parts_of
+from kg_adapters.testing import iri, ntriples
+from sparql_stand_in import LateEndpoint, SlowEndpoint, StandInEndpoint, endpoint_of, parts_of
 
 FLEET = ('s1 label "Ship"@en', "s1 type Ship", "s2 type Ship", 's1 built "1905"', "s1 owner o1", 'Ship label "ship"@en')
 
@@ -92,6 +92,24 @@ async def test_an_endpoint_that_is_well_again_is_profiled_by_the_next_call() -> 
     graph = SparqlAdapter(replace(parts_of(endpoint, queries()), retry_s=0.0))
     assert await graph.profile() == unknown_profile()
     assert (await graph.profile()).profile_of(iri("Ship")) is not None
+
+
+async def test_a_slow_endpoint_is_asked_for_few_statements_one_query_at_a_time_and_has_no_profile() -> None:
+    many = ntriples((*(f"ship{n} type Ship" for n in range(6_000)), *(f"ship{n} near ship0" for n in range(6_000))))
+    endpoint = SlowEndpoint(many, seconds=0.5)
+    graph = SparqlAdapter(replace(parts_of(endpoint, queries()), clock=endpoint.clock))
+    await graph.learn_profile()
+    schema = await graph.schema()
+    assert graph.known_profile() == await graph.profile() == unknown_profile()
+    assert endpoint.most_at_once == 1
+    count, again, read, labels = endpoint.asked
+    assert (count, "LIMIT 10000" in read, "VALUES" in labels) == (again, True, True)
+    assert schema.note.startswith("The endpoint is slow: it took 0.5 s to count its 12,000 statements. So this")
+    assert sum(each.triples.value for each in schema.relations) == 10_000
+    assert not any(each.triples.exact for each in schema.relations)
+    quick = StandInEndpoint(many)
+    await SparqlAdapter(replace(parts_of(quick, queries()), clock=lambda: 0.0)).schema()
+    assert "LIMIT 10000" not in " ".join(quick.asked)
 
 
 EX = "http://example.org/"

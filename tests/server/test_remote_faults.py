@@ -24,7 +24,8 @@ HEALTHY = answering_from(CITIES)
 SHORT_S = 1.5
 LATE = (
     "The endpoint {host} gave no answer within 1.5 s; time ran out while connecting or waiting for its answer. "
-    "Ask for less at once, or allow more time."
+    "To wait longer, raise the setting timeout_s (KG_SEXTANT_TIMEOUT_S). Or ask for less: a single relation, a lower "
+    "limit."
 )
 DROPPED = (
     "The endpoint {host} dropped the connection before its answer was complete. Ask again; if it repeats, ask for less."

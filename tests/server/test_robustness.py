@@ -62,7 +62,7 @@ async def test_a_call_that_takes_too_long_is_stopped_while_others_go_on(tokyo: L
     assert not any(other.is_error for other in others)
     assert replies == [
         "Feature took longer than 0.2 seconds and was stopped. "
-        "Ask for less: a lower limit, a single relation, fewer hops."
+        "To wait longer, raise the setting timeout_s (KG_SEXTANT_TIMEOUT_S). Or ask for less: a single feature."
     ]
 
 

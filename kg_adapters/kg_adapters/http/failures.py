@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest, KGError, causes
 from kg_adapters.http.options import ServiceName
+from kg_adapters.open_options import setting
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import clipped, in_quotes, one_line
 
@@ -166,7 +167,8 @@ class FailureMessages:
         earlier = f" Before that: {before.error}" if before else ""
         seconds = timeout_s if timeout_s < 1 else round(timeout_s, 1)
         text = f"{self._who} gave no answer within {seconds:g} s; time ran out while {doing}."
-        return Failure(BackendTimeout(f"{text} Ask for less at once, or allow more time.{earlier}"), counts=True)
+        name = "embedding.timeout_s" if self._service == "embedding service" else "timeout_s"
+        return Failure(BackendTimeout(f"{text} To wait longer, raise {setting(name)}.{earlier}"), counts=True)
 
     def too_large(self, max_bytes: int) -> Failure:
         """Return the failure of an answer that has more bytes than allowed."""

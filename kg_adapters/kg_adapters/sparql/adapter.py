@@ -3,6 +3,7 @@
 
 import math
 import re
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -66,6 +67,7 @@ class SparqlParts:
         profiled: How much is asked for the profile.
         value_rows: What makes a reader for the rows about values, where they are not read as they are.
         retry_s: After how many seconds what was not answered for the schema or profile is asked for again.
+        clock: Returns the time, in seconds, by which an endpoint is found to be slow.
     """
 
     name: str
@@ -81,6 +83,7 @@ class SparqlParts:
     profiled: ProfileLimits = field(default_factory=ProfileLimits)
     value_rows: Callable[[], ValueRows] | None = None
     retry_s: float = RETRY_S
+    clock: Callable[[], float] = time.monotonic
 
 
 class SparqlAdapter:
@@ -102,12 +105,12 @@ class SparqlAdapter:
         self._descriptions = DescriptionReader(asker, queries.descriptions, parts.memory)
         self._search = parts.search or EndpointSearch(asker, queries.names)
         self._relations = RelationSearch(asker, queries.names)
-        self._surveyor = Surveyor(asker, queries.survey, parts.survey)
+        self._surveyor = Surveyor(asker, queries.survey, parts.survey, parts.clock)
         self._checker = QueryChecker({**WELL_KNOWN, **parts.prefixes.namespaces}, parts.graphs)
         self._sets = SetReader(asker, queries.sets)
         limits = parts.profiled
         self._profiles = ProfileKeeper(
-            Profiler(asker, queries.survey, limits.read) if limits.read else None,
+            Profiler(asker, queries.survey, limits.read, parts.clock) if limits.read else None,
             lambda: ProfileSurvey(asker, queries.profiles, self.labels, limits),
             parts.file,
             parts.retry_s,

@@ -7,6 +7,7 @@ from typing import Final, Protocol
 
 from kg_adapters.calls import time_left_s
 from kg_adapters.errors import BackendTimeout
+from kg_adapters.open_options import setting
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.queries.writing import is_askable
 from kg_adapters.sparql.solutions import Solution, Solutions, in_slices
@@ -97,7 +98,7 @@ def part_of_an_answer() -> BackendTimeout:
     """Return the failure of an answer whose missing rows might hold what was asked for."""
     return BackendTimeout(
         "The endpoint ran out of time and sent only a part of its answer, which leaves open what was asked. "
-        "Ask for less at once, or allow more time."
+        f"To wait longer, raise {setting('timeout_s')}."
     )
 
 

@@ -7,7 +7,7 @@ a large group needs a second one, which names the places it wants; the hub itsel
 import time
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final, Self
 
@@ -274,7 +274,7 @@ class EdgeReader:
         value_rows: Callable[[], ValueRows] | None = None,
     ) -> None:
         self._asker = asker
-        self._queries = queries
+        self._queries = replace(queries, blank_nodes=False)
         self._memory = memory
         self._graph = graph
         self._value_rows = value_rows
@@ -338,7 +338,7 @@ class EdgeReader:
         missing = [span for plan in plans for span in plan.spans() if not _holds(held, span)]
         for first in range(0, len(missing), SPANS):
             wanted = missing[first : first + SPANS]
-            more = await self._read(self._queries.spans(wanted, scope, labelled=labelled), batch, labelled=labelled)
+            more = await self._spans(wanted, batch, scope, labelled=labelled)
             for entity, groups in _holdings(more, Fill(spans=tuple(wanted))).items():
                 held.setdefault(entity, {}).update(groups)
         return {
@@ -346,14 +346,31 @@ class EdgeReader:
             for plan in plans
         }
 
-    async def _around(self, batch: Sequence[Node], scope: Scope, fill: Fill, *, labelled: bool) -> FactsAround:
-        query = self._queries.around(batch, scope, fill, labelled=labelled)
-        return await self._read(query, batch, labelled=labelled, about_all=True)
+    async def _spans(
+        self, wanted: Sequence[GroupSpan], batch: Sequence[Node], scope: Scope, *, labelled: bool
+    ) -> FactsAround:
+        def write(queries: EdgeQueries) -> str:
+            return queries.spans(wanted, scope, labelled=labelled)
 
-    async def _read(self, query: str, batch: Sequence[Node], *, labelled: bool, about_all: bool = False) -> FactsAround:
-        answer = await self._asker.ask(query)
+        return await self._read(write, batch, labelled=labelled)
+
+    async def _around(self, batch: Sequence[Node], scope: Scope, fill: Fill, *, labelled: bool) -> FactsAround:
+        def write(queries: EdgeQueries) -> str:
+            return queries.around(batch, scope, fill, labelled=labelled)
+
+        return await self._read(write, batch, labelled=labelled, about_all=True)
+
+    async def _read(
+        self, write: Callable[[EdgeQueries], str], batch: Sequence[Node], *, labelled: bool, about_all: bool = False
+    ) -> FactsAround:
+        """Ask a query; once an answer has a blank node, this query and all later ones ask for their facts too."""
+        answer = await self._asker.ask(write(self._queries))
         values = None if self._value_rows is None else self._value_rows()
         found = await read_around(answer, batch, self._queries, values)
+        opening = replace(self._queries, blank_nodes=True)
+        if opening.opens_blank_nodes and not self._queries.opens_blank_nodes and _has_blank_nodes(found):
+            self._queries = opening
+            return await self._read(write, batch, labelled=labelled, about_all=about_all)
         self._opened.learn(found)
         if about_all:
             _check_silence(answer, found, batch)
@@ -398,6 +415,10 @@ def _fill(batch: Sequence[Node], scope: Scope, query: NeighborRequest, offset: i
 
 def _row_limit(entities: int, limit: int) -> int:
     return min(MAX_ROWS, max(FEWEST_ROWS, 2 * entities * max(limit, WHOLE_GROUP)))
+
+
+def _has_blank_nodes(found: FactsAround) -> bool:
+    return any(isinstance(far, BlankNode) for members in found.members.values() for far in members)
 
 
 def _check_silence(answer: Solutions, found: FactsAround, batch: Sequence[Node]) -> None:

@@ -1,5 +1,6 @@
 """The profile of an endpoint's graph, computed once: exactly where the graph is small, else by a survey."""
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
@@ -15,7 +16,7 @@ from kg_adapters.sparql.asking import QueryAsker
 from kg_adapters.sparql.profile_survey import ProfileSurvey, statements_in
 from kg_adapters.sparql.queries.profiles import SurveyQueries
 from kg_adapters.sparql.rows import rows
-from kg_adapters.sparql.schema import SchemaFile
+from kg_adapters.sparql.schema import SchemaFile, size_of
 from kg_adapters.sparql.solutions import Solutions
 
 # Of the time that an answer may take: a profile is only a part of what its caller needs.
@@ -29,12 +30,24 @@ class Profiler:
         asker: What asks the endpoint.
         queries: What writes the queries.
         most_read: Graphs with more statements than this have no profile.
+        clock: Returns the time, in seconds, by which an endpoint is found to be slow.
+
+    Attributes:
+        slow: Whether the endpoint is so slow that nothing more is to be asked for a profile.
     """
 
-    def __init__(self, asker: QueryAsker, queries: SurveyQueries, most_read: int) -> None:
+    def __init__(
+        self,
+        asker: QueryAsker,
+        queries: SurveyQueries,
+        most_read: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._asker = asker
         self._queries = queries
         self._most_read = most_read
+        self._clock = clock
+        self.slow = False
 
     async def profile(self) -> GraphProfile | None:
         """Return the profile: one of which nothing is known where the graph is too large, None without an answer.
@@ -44,9 +57,9 @@ class Profiler:
         """
         allowed_s = self._asker.timeout_s
         try:
-            size = await self._asker.ask_whole(self._queries.size(), timeout_s=_SIZE_SHARE * allowed_s)
-            number = next((row.number("n") for row in rows(size)), None)
-            if number is None or number > self._most_read:
+            size = await size_of(self._asker, self._queries, _SIZE_SHARE * allowed_s, self._clock)
+            self.slow = size is not None and size.is_slow
+            if size is None or size.statements > self._most_read or self.slow:
                 return unknown_profile()
             statements = await self._asker.ask_whole(
                 self._queries.statements(self._most_read), timeout_s=_READ_SHARE * allowed_s
@@ -55,7 +68,7 @@ class Profiler:
             raise
         except KGError:
             return None
-        if statements.truncated or len(statements.rows) < number:
+        if statements.truncated or len(statements.rows) < size.statements:
             # Some endpoints cut answers to a number of rows without reporting it.
             return unknown_profile()
         return await anyio.to_thread.run_sync(_counted, statements, self._queries.vocabulary)
@@ -164,6 +177,9 @@ class ProfileKeeper:
             return
         found = await self._reader.profile()
         self._not_before = anyio.current_time() + self._retry_s
+        if self._reader.slow:
+            self._known = found
+            return
         self._large = found == unknown_profile()
         if found is not None and not self._large:
             self._keep(found)

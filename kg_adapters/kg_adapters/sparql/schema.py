@@ -2,14 +2,16 @@
 
 import hashlib
 import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 from typing import Literal as Choice
 
 import anyio
+import anyio.to_thread
 from pydantic import TypeAdapter, ValidationError
 
 from kg_adapters.errors import BackendUnavailable, InvalidRequest, KGError
@@ -19,9 +21,11 @@ from kg_adapters.profile import GraphProfile
 from kg_adapters.sparql.asking import QueryAsker
 from kg_adapters.sparql.queries.profiles import SurveyQueries
 from kg_adapters.sparql.rows import Bindings, rows
-from kg_adapters.terms import Literal, Node, Triple, node_key
+from kg_adapters.sparql.solutions import Solutions
+from kg_adapters.terms import XSD, Iri, Literal, Node, Term, Triple, node_key
 from kg_boundary.private_files import private_folder, write_private
 from kg_boundary.regular_files import read_regular
+from kg_boundary.shown import counted
 
 MAX_CLASSES: Final = 2_000
 MAX_RELATIONS: Final = 5_000
@@ -29,6 +33,41 @@ _LOOKED_AT: Final = 20_000
 _MAX_IRIS: Final = 500
 # Of the time that is left: what the size may take, and then what counting everything may take before a sample does.
 _SIZE_SHARE, _WHOLE_SHARE = 0.25, 0.6
+
+
+_FEW: Final = 10_000
+"""How many statements of a slow endpoint are read; all else would block its other callers for long."""
+_FEW_S: Final = 1.0
+"""Where the size is not known, an endpoint is slow that takes longer than this to send them."""
+_SLOW_S, _SLOW_RATE, _TINY = 0.25, 500_000, 2_000
+"""An endpoint is slow that takes longer to count its statements, counts fewer of them a second, and has more."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSize:
+    """How many statements an endpoint has, and how many seconds it took to count them."""
+
+    statements: int
+    seconds: float
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether the endpoint is so slow that queries over the whole graph would block its other callers."""
+        return self.seconds > _SLOW_S and _TINY < self.statements < _SLOW_RATE * self.seconds
+
+
+async def size_of(
+    asker: QueryAsker, queries: SurveyQueries, timeout_s: float, clock: Callable[[], float]
+) -> GraphSize | None:
+    """Return the size of a graph; None where the endpoint answers without a number.
+
+    Raises:
+        KGError: There is no answer in time.
+    """
+    start = clock()
+    answer = await asker.ask_whole(queries.size(), timeout_s=timeout_s)
+    number = next((row.number("n") for row in rows(answer)), None)
+    return None if number is None else GraphSize(number, clock() - start)
 
 
 class LabelReader(Protocol):
@@ -95,12 +134,20 @@ class Surveyor:
         asker: What asks the endpoint.
         queries: What writes the queries.
         limits: How much is counted.
+        clock: Returns the time, in seconds, by which an endpoint is found to be slow.
     """
 
-    def __init__(self, asker: QueryAsker, queries: SurveyQueries, limits: SurveyLimits | None = None) -> None:
+    def __init__(
+        self,
+        asker: QueryAsker,
+        queries: SurveyQueries,
+        limits: SurveyLimits | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._asker = asker
         self._queries = queries
         self._limits = limits or SurveyLimits()
+        self._clock = clock
 
     async def prefixes(self, *, timeout_s: float) -> Prefixes | None:
         """Return the prefixes for a graph: those in use among some of its IRIs, and the well-known ones.
@@ -129,23 +176,31 @@ class Surveyor:
         """
         end = anyio.current_time() + min(self._limits.timeout_s, self._asker.timeout_s)
         size = await self._size(end)
-        whole = size is not None and size <= self._limits.counted
+        if self._queries.namespace is None and (size is None or size.is_slow):
+            start = self._clock()
+            few = await self._asker.ask(self._queries.statements(_FEW), timeout_s=_left_s(end))
+            if size is not None or self._clock() - start > _FEW_S:
+                found = await anyio.to_thread.run_sync(_counted, few, self._queries.vocabulary.types)
+                return Surveyed(replace(await self._summed(found, prefixes, labels), note=_slow(size)), True)
+        whole = size is not None and size.statements <= self._limits.counted
         found = await self._findings(None if whole else self._limits.sampled, end)
         if found.nothing and found.failures:
             raise found.failures[0]
-        terms = found.terms()
-        summary = _Summary(found, await labels(terms) if terms else {}, self._limits)
-        return Surveyed(summary.schema(prefixes), {"classes", "relations", "features"} <= found.rows.keys())
+        schema = await self._summed(found, prefixes, labels)
+        return Surveyed(schema, {"classes", "relations", "features"} <= found.rows.keys())
 
-    async def _size(self, end: float) -> int | None:
+    async def _summed(self, found: _Findings, prefixes: Prefixes, labels: LabelReader) -> GraphSchema:
+        terms = found.terms()
+        return _Summary(found, await labels(terms) if terms else {}, self._limits).schema(prefixes)
+
+    async def _size(self, end: float) -> GraphSize | None:
         try:
-            answer = await self._asker.ask(self._queries.size(), timeout_s=_left_s(end, _SIZE_SHARE))
+            return await size_of(self._asker, self._queries, _left_s(end, _SIZE_SHARE), self._clock)
         except BackendUnavailable:
             # The other queries would fail for the same reason, with a less helpful message.
             raise
         except KGError:
             return None
-        return next((row.number("n") for row in rows(answer)), None)
 
     async def _findings(self, sampled: int | None, end: float) -> _Findings:
         found, queries, limits = _Findings(), self._queries, self._limits
@@ -191,6 +246,47 @@ def with_well_known(used: Prefixes, *, blank_nodes: bool) -> Prefixes:
     taken = set(used.namespaces.values())
     more = {prefix: name for prefix, name in offered.items() if prefix not in used.namespaces and name not in taken}
     return Prefixes({**used.namespaces, **more}, used.entities, used.relations, blank_nodes)
+
+
+def _slow(size: GraphSize | None) -> str:
+    """Return why a schema is of a few statements, and lacks a profile."""
+    took = "cannot count" if size is None else f"took {size.seconds:.1f} s to count"
+    number = "statements" if size is None else counted(size.statements, "statement")
+    return (
+        f"The endpoint is slow: it {took} its {number}. So this describes {_FEW:,} of them at most, and classes have "
+        "no profile."
+    )
+
+
+def _counted(few: Solutions, types: Collection[Iri]) -> _Findings:
+    """Return what some statements hold, as the rows of the queries about all of them."""
+    instances, seen = defaultdict[Term, set[Node]](set), set[Node]()
+    edges, features, examples = Counter[Iri](), Counter[Iri](), dict[tuple[Iri, bool], tuple[Node, Term]]()
+    for row in rows(few):
+        head, relation, tail = row.node("s"), row.iri("p"), row.term("o")
+        if head is None or relation is None or tail is None:
+            continue
+        is_edge = not isinstance(tail, Literal)
+        (edges if is_edge else features)[relation] += 1
+        examples.setdefault((relation, is_edge), (head, tail))
+        seen |= {head} if isinstance(tail, Literal) else {head, tail}
+        if is_edge and relation in types:
+            instances[tail].add(head)
+    members = [(each, _number(len(heads)), min(heads, key=node_key)) for each, heads in instances.items()]
+    relations = [(each, _number(number), *examples[each, True]) for each, number in edges.items()]
+    values = [(each, _number(number), *examples[each, False]) for each, number in features.items()]
+    found = _Findings()
+    found.rows["classes"] = list(rows(Solutions(("c", "n", "x"), tuple(members))))
+    found.rows["relations"] = list(rows(Solutions(("p", "n", "x", "y"), tuple(relations))))
+    found.rows["features"] = list(rows(Solutions(("p", "n", "x", "y"), tuple(values))))
+    found.rows["entities"] = list(rows(Solutions(("n",), ((_number(len(seen)),),))))
+    if len(few.rows) < _FEW and not few.truncated:
+        found.whole.update(found.rows)
+    return found
+
+
+def _number(value: int) -> Literal:
+    return Literal(str(value), Iri(f"{XSD}integer"))
 
 
 class _Summary:

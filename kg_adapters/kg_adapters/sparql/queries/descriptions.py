@@ -50,12 +50,16 @@ class TextChoice:
         return f"(MIN({self.key}) AS ?{name})"
 
     def pattern(self, term: str, relations: Iterable[Iri]) -> str:
-        """Return the pattern for the texts `?l` of the term `?{term}` over the relations `?a`."""
+        """Return the pattern for the texts `?l` of the term `?{term}` over the relations `?a`.
+
+        The statement comes first: engines that join in the order of the text then look up the statements of terms that
+        are known by then, and not those of all terms.
+        """
         kind = "isLiteral(?l)"
         if self.only_preferred:
             languages = ", ".join(writing.text(language) for language in self.vocabulary.languages)
             kind = f"LANG(?l) IN ({languages})"
-        return f"{writing.values('a', relations, self.dialect)} ?{term} ?a ?l . FILTER({kind})"
+        return f"?{term} ?a ?l . {writing.values('a', relations, self.dialect)} FILTER({kind})"
 
     def read(self, key: str) -> Literal:
         """Return the text of a key."""
@@ -109,7 +113,7 @@ class DescriptionQueries:
         """
         vocabulary = self.texts.vocabulary
         who = writing.values("t", terms, self.dialect)
-        types = f"{who} {writing.values('p', vocabulary.types, self.dialect)} ?t ?p ?o . FILTER(!isLiteral(?o))"
+        types = f"{who} ?t ?p ?o . {writing.values('p', vocabulary.types, self.dialect)} FILTER(!isLiteral(?o))"
         blocks = (
             f'{{ {self._texts(terms, (*vocabulary.labels, *vocabulary.descriptions))} }} BIND("text" AS ?k)',
             f'{{ SELECT DISTINCT ?t ?o {{ {types} }} LIMIT {max_types} }} BIND("type" AS ?k)',
@@ -139,7 +143,7 @@ class DescriptionQueries:
 
     def _said(self, entities: Sequence[Node], relations: Collection[Iri] | None) -> str:
         named = "" if relations is None else f"{writing.values('p', sorted(relations), self.dialect)} "
-        return f"{writing.values('e', entities, self.dialect)} {named}?e ?p ?v . FILTER(isLiteral(?v))"
+        return f"{writing.values('e', entities, self.dialect)} ?e ?p ?v . {named}FILTER(isLiteral(?v))"
 
     def _serves(self) -> str:
         if self.declares is None:

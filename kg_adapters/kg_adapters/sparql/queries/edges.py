@@ -134,6 +134,8 @@ class EdgeQueries:
             None for all. A few entities have equal shares of it. Where there are more edges, the counts are too small.
         as_head: Whether only entities with statements of their own are in the graph.
         entities: Only tails whose IRI starts so are neighbours; None for all that are no literals.
+        blank_nodes: Whether the graph is known to have blank nodes: some engines take very long to look for their
+            facts, even where there are none.
     """
 
     dialect: Dialect
@@ -142,6 +144,7 @@ class EdgeQueries:
     most_counted: int | None = None
     as_head: bool = False
     entities: str | None = None
+    blank_nodes: bool = True
 
     @property
     def whole_values(self) -> bool:
@@ -151,7 +154,8 @@ class EdgeQueries:
     @property
     def opens_blank_nodes(self) -> bool:
         """Whether answers include the facts of their blank nodes, since no other query can be about these."""
-        return self.dialect.blank_nodes is None and self.namespace is None and self.entities is None
+        named = self.dialect.blank_nodes is not None
+        return self.blank_nodes and not named and self.namespace is None and self.entities is None
 
     @property
     def value_columns(self) -> str:
@@ -274,7 +278,8 @@ class EdgeQueries:
         who = writing.values("e", entities, self.dialect)
         groups = f"SELECT ?e ?p {{ {self._looked_at(entities, scope, side)} }} GROUP BY ?e ?p"
         edges = self._edges(scope, side, "o", bound=True)
-        return f"{{ {groups} HAVING ({self._number('x')} {size}) }} {who} {edges}"
+        # Engines that join in the order of the text then look up the edges of these entities, and not all edges.
+        return f"{who} {edges} {{ {groups} HAVING ({self._number('x')} {size}) }}"
 
     def _looked_at(self, entities: Sequence[Node], scope: Scope, side: Side, more: str = "") -> str:
         """Return the pattern for the edges that are counted: `?e`, `?p` and the far node `?x`."""

@@ -160,12 +160,12 @@ class NameQueries:
         # Some engines still distinguish the two.
         typed = " ".join(f"{writing.text(spelling)}^^{writing.iri(XSD_STRING)}" for spelling in spellings)
         values = writing.values("l", literals, self.dialect).removesuffix("}") + f"{typed} }}"
-        return self._entities(f"{values} {self._names()} {self._instances(kind)}", limit)
+        return self._entities(f"{values} {self._borne()} {self._instances(kind)}", limit)
 
     def of(self, bearers: Sequence[Node], limit: int) -> str:
         """Return the query for all names of some terms."""
         return (
-            f"SELECT DISTINCT ?s ?a ?l {{ {writing.values('s', bearers, self.dialect)} {self._names()} }} LIMIT {limit}"
+            f"SELECT DISTINCT ?s ?a ?l {{ {writing.values('s', bearers, self.dialect)} {self._borne()} }} LIMIT {limit}"
         )
 
     def scan(self, text: str, kind: Node | None, *, scanned: int, limit: int) -> str | None:
@@ -219,8 +219,15 @@ class NameQueries:
         return f"SELECT ?s ?a ?l {{ {{ SELECT DISTINCT ?s ?a ?l {{ {found} }} LIMIT {limit} }} {_IS_ENTITY} }}"
 
     def _names(self) -> str:
-        relations = (*self.vocabulary.labels, *self.vocabulary.aliases)
-        return f"{writing.values('a', relations, self.dialect)} ?s ?a ?l ."
+        """Return the pattern for all names."""
+        return f"{self._relations()} ?s ?a ?l ."
+
+    def _borne(self) -> str:
+        """Return the pattern for names behind what binds them or their bearers, as in `TextChoice.pattern`."""
+        return f"?s ?a ?l . {self._relations()}"
+
+    def _relations(self) -> str:
+        return writing.values("a", (*self.vocabulary.labels, *self.vocabulary.aliases), self.dialect)
 
     def _instances(self, kind: Node | None) -> str:
         if kind is None:
