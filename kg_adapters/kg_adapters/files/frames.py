@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 import pyoxigraph as ox
 
 from kg_adapters.errors import BackendError, InvalidSource, KGError
-from kg_adapters.files.rows import StatementColumn
+from kg_adapters.files.rows import Row, StatementColumn
 from kg_adapters.files.sources import Source
 from kg_adapters.open_options import ReadingLimits, Refused, setting
 from kg_adapters.tables.passes import Surveyed, TableTask
@@ -79,6 +79,14 @@ class StatementColumns:
     """Statements by their relations, which come from a table or a list of edges."""
 
     columns: Sequence[StatementColumn]
+
+    def __len__(self) -> int:
+        """Return how many statements there are."""
+        return sum(len(column.heads) for column in self.columns)
+
+    def rows(self) -> list[Row]:
+        """Return the statements as rows."""
+        return [row for column in self.columns for row in column.rows()]
 
 
 Content: TypeAlias = StatementLines | StatementColumns | Surveyed | ox.Quad | Problem | Note | End | None

@@ -263,6 +263,11 @@ class SourceReader:
         return self._read_bytes if self._content is None else self._content.position
 
     def read(self, source: Source) -> Generator[list[Row]]:
+        """Yield the statements of one file as rows, as `batches` does."""
+        with closing(self.batches(source)) as batches:
+            yield from (batch.rows() if isinstance(batch, StatementColumns) else batch for batch in batches)
+
+    def batches(self, source: Source) -> Generator[list[Row] | StatementColumns]:
         """Yield the statements of one file, many at once, without those about triples.
 
         Raises:
@@ -341,24 +346,24 @@ class SourceReader:
                 if rows := list(self._rows(source, block, lines.statements, quads=quads)):
                     yield rows
 
-    def _document(self, source: Source) -> Iterator[list[Row]]:
+    def _document(self, source: Source) -> Iterator[list[Row] | StatementColumns]:
         order = self._order(source, self._plans.get(source))
         with closing(parsed_frames(order, self._on_wait)) as frames:
             for frame in frames:
                 self._read_bytes = frame.position
-                if rows := list(self._heard(frame.content, source)):
+                if isinstance(frame.content, StatementColumns) and not self._chooses:
+                    self._statements += len(frame.content)
+                    yield frame.content
+                elif rows := list(self._heard(frame.content, source)):
                     yield rows
 
     def _heard(self, content: Content, source: Source) -> Iterator[Row]:
         match content:
             case StatementLines(lines):
                 yield from self._rows(source, LineBlock(1, lines), _parsed, quads=True)
-            case StatementColumns(columns):
-                choice = self._keep is not None or self._graphs.chosen
-                for column in columns:
-                    self._statements += len(column.heads)
-                    rows = column.rows()
-                    yield from (row for row in rows if self._wants(row, None)) if choice else rows
+            case StatementColumns():
+                self._statements += len(content)
+                yield from (row for row in content.rows() if self._wants(row, None))
             case ox.Quad():
                 yield from self._judged(source, [content])
             case Problem(text):
@@ -376,7 +381,7 @@ class SourceReader:
     ) -> Iterator[Row]:
         """Yield the statements of lines, those that are not plain as a parser finds them."""
         lines: list[bytes] = []
-        choice = self._keep is not None or self._graphs.chosen
+        choice = self._chooses
         for place, terms in enumerate(terms_of(block.lines, quads=quads)):
             if terms[RELATION]:
                 self._statements += 1
@@ -424,6 +429,10 @@ class SourceReader:
             return False
         self._quads.lines.append(line)
         return True
+
+    @property
+    def _chooses(self) -> bool:
+        return self._keep is not None or self._graphs.chosen
 
     def _wants(self, row: Row, graph: str | None) -> bool:
         return (self._keep is None or self._keep.keeps(row)) and self._graphs.wants(graph)

@@ -35,6 +35,17 @@ class StatementColumn(NamedTuple):
         relation, datatype = self.relation, self.datatype
         return [(head, relation, tail, datatype, None) for head, tail in zip(self.heads, self.tails, strict=True)]
 
+    def lines(self) -> list[str]:
+        """Return the statements, whose nodes all have IRIs, as lines of N-Triples."""
+        pairs = zip(self.heads, self.tails, strict=True)
+        if self.datatype is None:
+            return [f"<{head}> <{self.relation}> <{tail}> .\n" for head, tail in pairs]
+        if _ESCAPED.search("".join(self.tails)) is not None:
+            return list(map(line_of, self.rows()))
+        end = '" .\n' if self.datatype == XSD_STRING.value else f'"^^<{self.datatype}> .\n'
+        middle = f'> <{self.relation}> "'
+        return [f"<{head}{middle}{tail}{end}" for head, tail in pairs]
+
 
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
 

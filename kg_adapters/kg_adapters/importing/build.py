@@ -18,6 +18,7 @@ import numpy as np
 from kg_adapters.definition_files import PROFILE_FILE, SCHEMA_FILE, profile_text, schema_text
 from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.files.choice import ReadFilter
+from kg_adapters.files.frames import StatementColumns
 from kg_adapters.files.json_graphs import GRAPH_JSON_NAMESPACES, NODE_NAMESPACE, RELATION_NAMESPACE
 from kg_adapters.files.reader import Quads, SourceReader, file_number_after
 from kg_adapters.files.recognition import parts_of
@@ -373,13 +374,18 @@ class _Import:
         return counts if self._base is None else counts.plus(self._base.quads)
 
     def _read_part(self, source: Source, folder: Path, builder: ImportBuilder, part: SparqlPart | None) -> None:
-        with closing(self._reader.read(source)) as batches:
-            for rows in batches:
-                builder.add_rows(rows)
-                if part is not None:
-                    part.add(rows)
+        with closing(self._reader.batches(source)) as batches:
+            for batch in batches:
+                if isinstance(batch, StatementColumns):
+                    builder.add_columns(batch.columns)
+                    if part is not None:
+                        part.add_columns(batch.columns)
+                else:
+                    builder.add_rows(batch)
+                    if part is not None:
+                        part.add(batch)
                 self._add_quads(folder, part)
-                self._steps.statements += len(rows)
+                self._steps.statements += len(batch)
                 self._steps.tell("reading", self._reader.position)
         self._add_quads(folder, part)
 

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from kg_adapters.files.rows import Row
+from kg_adapters.files.rows import Row, StatementColumn
 from kg_adapters.index.graph_index import FeatureTable, GraphIndex, Ints, Longs, StringTable
 from kg_adapters.index.statements import Collected, Statements, pieces_of
 from kg_adapters.index.storage import IndexStorage, copied_table, encoded, sorted_table
@@ -174,6 +174,10 @@ class IndexBuilder:
     def add_rows(self, rows: Iterable[Row]) -> None:
         """Add statements of both kinds."""
         self._statements.add_rows(rows)
+
+    def add_columns(self, columns: Iterable[StatementColumn]) -> None:
+        """Add statements by their relations."""
+        self._statements.add_columns(columns)
 
     def finish(self) -> GraphIndex:
         """Return the index of everything that was added; nothing can be added after it.

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kg_adapters.files.rows import Row, tag_of
+from kg_adapters.files.rows import Row, StatementColumn, tag_of
 from kg_adapters.index.graph_index import EdgeTable, GraphIndex, Ints, StringTable, written
 from kg_adapters.index.storage import IndexStorage, SortedTexts, TextNumbers, sorted_and_placed
 
@@ -109,6 +109,26 @@ class Statements:
         if self._storage.bounded and self._full():
             self._end_run()
 
+    def add_columns(self, columns: Iterable[StatementColumn]) -> None:
+        """Add statements by their relations."""
+        said: list[str] | None = None
+        numbers = array("i")
+        for relation, about, tails, datatype in columns:
+            # The columns of a table are about the same rows.
+            if about is not said:
+                said, numbers = about, array("i", map(self._nodes.numbers.__getitem__, about))
+            places = array("i", [self.relations[relation]]) * len(about)
+            if datatype is None:
+                new = (numbers, places, array("i", map(self._nodes.numbers.__getitem__, tails)))
+                _extend(self._edges, new)
+                continue
+            values = array("i", map(self._values.numbers.__getitem__, tails))
+            kinds, tags = (array("i", [number]) * len(about) for number in (self.datatypes[datatype], -1))
+            _extend(self._features, (numbers, places, values, kinds, tags))
+            self._characters += len("".join(tails))
+        if self._storage.bounded and self._full():
+            self._end_run()
+
     def add_index(self, index: GraphIndex) -> None:
         """Add everything that an index says, before anything else."""
         relations = self._places(self.relations, index.relations)
@@ -199,6 +219,11 @@ class Statements:
             column.append(piece)
         self._storage.let_go()
         return column.finish()
+
+
+def _extend(columns: tuple["array[int]", ...], more: tuple["array[int]", ...]) -> None:
+    for column, numbers in zip(columns, more, strict=True):
+        column.extend(numbers)
 
 
 def _spread(of_groups: Ints, table: EdgeTable) -> Iterator[Ints]:

@@ -93,7 +93,7 @@ class _TableWriter:
         return StatementColumn(LABEL, [node for node, _ in said], [text for _, text in said], XSD_STRING.value)
 
     def _column(
-        self, place: int, column: ColumnPlan, nodes: Sequence[str], cells: Sequence[str]
+        self, place: int, column: ColumnPlan, nodes: list[str], cells: Sequence[str]
     ) -> Iterator[StatementColumn]:
         if column.separator:
             parts = [
@@ -114,10 +114,10 @@ class _TableWriter:
 _NOTHING: Final = frozenset({""})
 
 
-def _said(nodes: Sequence[str], cells: Sequence[str], missing: frozenset[str]) -> tuple[list[str], list[str]]:
+def _said(nodes: list[str], cells: Sequence[str], missing: frozenset[str]) -> tuple[list[str], list[str]]:
     """Return the cells that say something, and the nodes that they are about."""
     if missing.isdisjoint(cells):
-        return list(nodes), list(cells)
+        return nodes, list(cells)
     kept = [cell not in missing for cell in cells]
     heads, tails = ([each for each, keep in zip(texts, kept, strict=True) if keep] for texts in (nodes, cells))
     return heads, tails
@@ -141,7 +141,7 @@ class _LinkWriter:
         self._known: dict[str, str] = {}
         self._named: set[str] = set()
 
-    def statements(self, relation: str, nodes: Sequence[str], cells: Sequence[str]) -> Iterator[StatementColumn]:
+    def statements(self, relation: str, nodes: list[str], cells: Sequence[str]) -> Iterator[StatementColumn]:
         """Yield the statements of some cells."""
         unmatched = self._link.unmatched
         fresh = {cell for cell in set(cells) if cell and hash(cell) in unmatched} if unmatched else set[str]()

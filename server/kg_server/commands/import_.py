@@ -18,7 +18,7 @@ import typer
 from kg_adapters.answer_cache import AnswerCache
 from kg_adapters.embedding import LexicalEmbedder, OpenAiEmbedder
 from kg_adapters.errors import InvalidRequest, InvalidSource, Unsupported
-from kg_adapters.files.sources import FileState, gather_sources, look
+from kg_adapters.files.sources import TABLES, FileState, Source, gather_sources, look
 from kg_adapters.index.graph_index import GraphIndex, bare_relations, stored_node
 from kg_adapters.labels import chosen_prefixes
 from kg_adapters.local.adapter import LocalAdapter
@@ -27,6 +27,7 @@ from kg_adapters.local.vectors.entities import embed_store
 from kg_adapters.open_options import OnEmbedding, ReadingLimits, setting
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.tables.options import TableOptions
+from kg_adapters.tables.report import TableReport
 from kg_adapters.tables.values import CHOSEN_KINDS
 from kg_adapters.terms import BlankNode, Node
 from kg_boundary.shown import counted, in_quotes, visible_line
@@ -124,8 +125,8 @@ _TRIED: Final = 20
 _LONGEST: Final = 80
 
 
-async def _summary(folder: Path, settings: Settings) -> list[str]:
-    """Return lines that describe a store; the last one is a command to try."""
+async def _summary(folder: Path, settings: Settings, tables: Sequence[TableReport]) -> list[str]:
+    """Return lines that describe a store; the last ones are commands to try."""
     graph = LocalAdapter(open_store(folder))
     meaning = Meaning(graph, settings)
     try:
@@ -135,8 +136,9 @@ async def _summary(folder: Path, settings: Settings) -> list[str]:
         answer = await schema_view(graph, meaning, AnswerCache(1, math.inf), about=None, max_tokens=_TOKENS)
         lines = [answer.result.summary, *answer.lines[:_LINES]]
         tool, entity = await _question(graph, index)
-        command = ["kg-sextant", "call", tool, f"entity={entity}", "--graph", str(folder)]
-        return [*map(visible_line, lines), f"Try: {shlex.join(command)}"]
+        calls = [[tool, f"entity={entity}"], *(["Compose", f"expression={each}"] for each in _expressions(tables))]
+        commands = (["kg-sextant", "call", *call, "--graph", str(folder)] for call in calls)
+        return [*map(visible_line, lines), *(f"Try: {shlex.join(command)}" for command in commands)]
     finally:
         await meaning.aclose()
         await graph.aclose()
@@ -149,6 +151,33 @@ async def _question(graph: KGAdapter, index: GraphIndex) -> tuple[str, str]:
     numbers = [int(number) for number in np.argsort(-said, kind="stable")[:_TRIED]]
     tool = "GetNeighbor" if len(index.out.neighbors) else "Feature"
     return tool, await _called(graph, [stored_node(index, number) for number in numbers])
+
+
+_RANKED: Final = frozenset({"whole number", "number", "date", "date and time", "year"})
+
+
+def _expressions(tables: Sequence[TableReport]) -> list[str]:
+    """Return up to two expressions of Compose about rows: how they are grouped, and which come first."""
+    rows = sorted(
+        (table for table in tables if not table.edges and _is_typed(table.table)), key=lambda each: -each.rows
+    )
+    groups = (
+        f"Group[Type[{each.table}], {link.column}]" for each in rows for link in each.links if _is_typed(link.column)
+    )
+    ranked = (
+        f"Top[Type[{each.table}], {column}, 3]"
+        for each in rows
+        for kind, columns in each.columns
+        for column in columns
+        if kind in _RANKED and _is_typed(column)
+    )
+    counts = (f"Count[Type[{each.table}]]" for each in rows)
+    return list(filter(None, (next(groups, ""), next(ranked, ""), next(counts, ""))))[:2]
+
+
+def _is_typed(name: str) -> bool:
+    """Return whether a name needs no quotation marks in an expression."""
+    return name.replace("_", "").replace(" ", "").isalnum() and not name[0].isdigit()
 
 
 async def _called(graph: KGAdapter, best: Sequence[Node]) -> str:
@@ -367,7 +396,7 @@ class _Work:
         show(report, _lines(report), as_json=self.as_json)
         usage = _compute_vectors(self.to, self.settings) if self.embed else ()
         if not self.as_json:
-            for line in (*usage, *(_end_lines(self.to, self.settings) if ends else ())):
+            for line in (*usage, *(_end_lines(self.to, self.settings, report.tables) if ends else ())):
                 say(line)
 
     def go_on(self, watched: "Watch", files: Sequence[Path], *, update: bool) -> None:
@@ -382,7 +411,9 @@ class _Work:
         with suppress(KeyboardInterrupt):
             for change in watched.changes():
                 try:
-                    if change.replaced and not update:
+                    # A table is linked with the others only if all are read together.
+                    whole = change.replaced or any(Source(path, path.name).ending in TABLES for path in change.fresh)
+                    if whole and not update:
                         self.do(files, update=False)
                     elif change.fresh:
                         self.do(change.fresh, update=True)
@@ -417,9 +448,9 @@ def _build(files: Sequence[Path], to: Path, reading: "ImportOptions", *, update:
     return replace(report, problems=problems, notes=notes, tables=tables)
 
 
-def _end_lines(to: Path, settings: Settings) -> Iterator[str]:
+def _end_lines(to: Path, settings: Settings, tables: Sequence[TableReport]) -> Iterator[str]:
     """Yield what the store holds, and the command that serves it."""
-    yield from anyio.run(_summary, to, settings)
+    yield from anyio.run(_summary, to, settings, tables)
     graph = f"./{to}" if str(to).startswith("-") else str(to)
     yield f"Serve it: {shlex.join(['kg-sextant', 'serve', graph])}"
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli_runs import TURTLE, CommandLine, write_graph
+from tables import flights_tables, written
 
 ODD = ["=1+1", "==", "-dash", "--json", "@file", 'it\'s "quoted" $HOME `ls`', "two\nlines", "[a, b]", "a=b", "5", "<x>"]
 
@@ -22,6 +23,22 @@ def test_the_command_at_the_end_of_an_import_works_whatever_the_label_is(
     answer = cli.run(*shlex.split(tried.removeprefix("Try: kg-sextant ")))
     assert (answer.code, answer.err) == (0, "")
     assert "type:odd" in answer.out
+
+
+def test_a_folder_of_tables_is_imported_with_its_links_and_the_commands_to_try_work(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    (tmp_path / "ny").mkdir()
+    written(tmp_path / "ny", flights_tables(60))
+    options = ["--no-link", "weather.origin", "--column", "flights.flight=text"]
+    run = cli.run("import", str(tmp_path / "ny"), "--to", str(tmp_path / "store"), *options)
+    assert "  dest → airports.faa: all of 60 values, such as 'AAQ' (--no-link flights.dest)" in run.out
+    assert ("origin → airports.faa" in run.out, run.out.count("  origin →")) == (True, 1)
+    tried = [shlex.split(line)[2:] for line in run.out.splitlines() if line.startswith("Try: ")]
+    assert [call[1] for call in tried] == ["GetNeighbor", "Compose", "Compose"]
+    answers = [cli.run(*call) for call in tried]
+    assert [answer.code for answer in answers] == [0, 0, 0]
+    assert "9E Airlines Inc. (entity:9E): 10" in answers[1].out
 
 
 def test_of_a_graph_without_relations_the_values_are_shown(cli: CommandLine, tmp_path: Path) -> None:

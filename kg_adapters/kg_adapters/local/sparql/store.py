@@ -20,7 +20,7 @@ import pyoxigraph as ox
 from filelock import FileLock, Timeout
 
 from kg_adapters.errors import BackendError, BackendTimeout
-from kg_adapters.files.rows import Row, line_of, load_lines, quad_of
+from kg_adapters.files.rows import Row, StatementColumn, line_of, load_lines, quad_of
 from kg_adapters.index.graph_index import GraphIndex, written
 from kg_adapters.local.checksums import find_changed_oxigraph, seal_oxigraph
 from kg_adapters.local.sparql.rounded import write_rounded
@@ -67,6 +67,14 @@ class SparqlPart:
             self._wait()
             self._store.extend(map(quad_of, long))
         self.add_lines(line_of(row) for row in rows if len(row[2]) < _LONG)
+
+    def add_columns(self, columns: Iterable[StatementColumn]) -> None:
+        """Add statements by their relations to the default graph."""
+        for column in columns:
+            if max(map(len, column.tails), default=0) < _LONG:
+                self.add_lines(column.lines())
+            else:
+                self.add(column.rows())
 
     def add_lines(self, lines: Iterable[str]) -> None:
         """Add lines of N-Quads with one statement each."""
