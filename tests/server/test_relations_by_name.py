@@ -90,6 +90,9 @@ async def test_a_name_of_several_relations_means_all_of_them_and_an_id_means_one
     assert none.data["status"] == "empty"
     kept = await call(family, "memory-append", triples=[*same.text.splitlines(), *facts.text.splitlines()])
     assert kept.summary.startswith("Kept 3 new facts")
+    named = await call(family, "memory-append", triples=["ex:firm | capital | ex:bank", "ex:firm | capital | ex:ann"])
+    assert named.summary.startswith("Kept 1 new fact")
+    assert "'capital' may mean" in named.text
 
 
 async def test_what_only_shares_words_is_suggested_and_never_taken(family: LocalAdapter) -> None:

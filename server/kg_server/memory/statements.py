@@ -7,7 +7,7 @@ write: `1832-03-22`, `2,544`.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -145,7 +145,7 @@ async def read_statements(graph: KGAdapter, written: Sequence[Written]) -> State
     parts = [part for each in triples.values() for part in each.parts]
     named = await _named(graph, [part for part in parts if not part.mentions])
     nodes = [mention.node for part in parts for mention in part.mentions]
-    nodes += [found for found in named.values() if not isinstance(found, KGError)]
+    nodes += [node for found in named.values() if not isinstance(found, KGError) for node in found]
     described = await graph.describe(nodes)
     stated, names = dict[int, Stated](), dict[str, tuple[Position, Node]]()
     for number, each in triples.items():
@@ -153,11 +153,36 @@ async def read_statements(graph: KGAdapter, written: Sequence[Written]) -> State
             stated[number] = each.stated(named, described)
         except KGError as error:
             refused[number] = str(error)
-            continue
-        for part in each.parts:
+    for number, chosen in (await _as_held(graph, stated, triples, named)).items():
+        if isinstance(chosen, Stated):
+            stated[number] = chosen
+        else:
+            refused[number] = str(chosen)
+            del stated[number]
+    for number, kept in stated.items():
+        for part in triples[number].parts:
             if not part.mentions and not isinstance(found := named[part], KGError):
-                names[part.text] = part.position, found
+                names[part.text] = part.position, kept.relation.node if part.position == "relation" else found[0]
     return StatedTriples(stated, refused, names, described)
+
+
+async def _as_held(
+    graph: KGAdapter, stated: Mapping[int, Stated], triples: Mapping[int, "_Triple"], named: "_Named"
+) -> Mapping[int, Stated | KGError]:
+    """Return the triples whose relation is a name of several, each over the first that holds it, or why none does."""
+    readings: dict[int, list[Stated]] = {}
+    for number, each in stated.items():
+        part = triples[number].relation
+        found = () if part.mentions else named[part]
+        if not isinstance(found, KGError) and len(found) > 1:
+            readings[number] = [replace(each, relation=NodeMention(relation)) for relation in found]
+    held = await graph.contains([each.fact for of in readings.values() for each in of]) if readings else ()
+    chosen: dict[int, Stated | KGError] = {}
+    for number, of in readings.items():
+        first = next((each for each in of if each.fact in held), None)
+        text = triples[number].relation.text
+        chosen[number] = first or await _ambiguous(graph, text, [each.relation_iri for each in of])
+    return chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +207,11 @@ class _Part:
         found = named[self]
         if isinstance(found, KGError):
             raise found
-        return NodeMention(found)
+        return NodeMention(found[0])
 
 
-_Named: TypeAlias = Mapping[_Part, Node | KGError]
+_Named: TypeAlias = Mapping[_Part, Sequence[Node] | KGError]
+"""What names stand for: one thing, or all relations of a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,8 +331,8 @@ def _mention(text: str, label: str | None, prefixes: Prefixes, position: Positio
 
 
 async def _named(graph: KGAdapter, parts: Sequence[_Part]) -> _Named:
-    """Return the one thing that each part is exactly the name of, or why it is none."""
-    found: dict[_Part, Node | KGError] = {}
+    """Return the one thing or the relations that each part is exactly the name of, or why it is none."""
+    found: dict[_Part, Sequence[Node] | KGError] = {}
     for part in dict.fromkeys(parts):
         try:
             if not (part.text.isprintable() and 0 < len(part.text) <= MAX_NAME):
@@ -319,18 +345,23 @@ async def _named(graph: KGAdapter, parts: Sequence[_Part]) -> _Named:
     identities = await identify(graph, [read_back(part.text) for part in entities])
     for part, identity in zip(entities, identities, strict=True):
         exact = identity.match == "exact" and len(identity.nodes) == 1
-        found[part] = identity.nodes[0] if exact else await naming_refusal(graph, identity)
-    walked = await together([partial(_relation, graph, part.text) for part in relations], at_once=AT_ONCE)
+        found[part] = identity.nodes if exact else await naming_refusal(graph, identity)
+    walked = await together([partial(_relations, graph, part.text) for part in relations], at_once=AT_ONCE)
     for failed in walked:
         if isinstance(failed, BackendError):
             raise failed
     return found | dict(zip(relations, walked, strict=True))
 
 
-async def _relation(graph: KGAdapter, text: str) -> Iri:
+async def _relations(graph: KGAdapter, text: str) -> Sequence[Node]:
     match, found = await relations_named(graph, read_back(text))
-    if match == "exact" and len(found) == 1:
-        return found[0].relation
-    names = await names_of(graph, [each.relation for each in found])
-    shown = ", ".join(names.relation(each.relation, ",") for each in found[:SHOWN])
-    raise InvalidRequest(f"{in_quotes(text, MAX_LABEL)} may mean {shown}. Give the id of the one that is meant.")
+    relations = [each.relation for each in found]
+    if match == "exact":
+        return relations
+    raise await _ambiguous(graph, text, relations)
+
+
+async def _ambiguous(graph: KGAdapter, text: str, relations: Sequence[Iri]) -> InvalidRequest:
+    names = await names_of(graph, relations)
+    shown = ", ".join(names.relation(each, ",") for each in relations[:SHOWN])
+    return InvalidRequest(f"{in_quotes(text, MAX_LABEL)} may mean {shown}. Give the id of the one that is meant.")
