@@ -59,8 +59,9 @@ class Aggregated:
     All different pairs of a member and a value of it are taken together (a node with two values counts twice), and
     `count` is their number; of `NumberOf` there is one pair for every member from which its path reaches anything.
     The sum and the mean are numbers (`ValueOf` must be of kind `number`); the least and the greatest are the value that
-    the graph holds, of equal ones the first by `literal_key`, or, of `NumberOf`, a number. Where there are no pairs the
-    value is None. `without` counts the members that have no measure, and `unfit` those of them that have another value.
+    the graph holds (of numbers without a unit by all their digits), of equal ones the first by `literal_key`, or, of
+    `NumberOf`, a number. Where there are no pairs the value is None. `without` counts the members that have no measure,
+    and `unfit` those of them that have another value.
 
     Raises:
         InvalidRequest: Dates are to be added up, or the set holds values.

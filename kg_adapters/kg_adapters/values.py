@@ -1,6 +1,7 @@
 """How values are ordered and compared: numbers by size, dates and years by time, everything else as text."""
 
 import re
+from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -48,6 +49,14 @@ def order_of(value: Literal) -> float | None:
 def number_order(text: str) -> float | None:
     """Return a number of any length, as written in XML Schema, as a double; None where it is none."""
     return None if _NUMBER.fullmatch(text) is None else float(text)
+
+
+def exact_number(text: str) -> Decimal:
+    """Return a number, as far as its exponent has less than 18 digits, by all its digits; else as a double."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return Decimal(float(text))
 
 
 def date_order(text: str) -> float | None:

@@ -95,6 +95,7 @@ def test_the_mended_exact_match(reply: str, gold: Gold, right: bool) -> None:
         ("Čumgoe  GORN", Gold("Cumgoe Gorn"), True),
         ("1,000", Gold("1000.9"), True),
         ("1,000", Gold("1002"), False),
+        ("about 4200", Gold("463" + "0" * 111), False),
         ("180.7 m", Gold("180.7"), True),
         ("12 km/h", Gold("12"), True),
         ("12.5.6", Gold("12.5"), False),

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Final
 
@@ -17,6 +17,8 @@ _OUTSIDE: Final = " \t\r\n.,;:!?\"'`*“”\u2018\u2019«»"
 _TRUTHS: Final[Mapping[str, bool]] = {"true": True, "yes": True, "false": False, "no": False}
 
 _DIGITS: Final = r"(?:\d{1,3}(?:[,'\u2019 \u00a0\u2009\u202f]\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:e[+-]?\d{1,3})?"
+_WIDE: Final = Context(prec=1_000, traps=[])
+"""For numbers of any length; what is longer still is rounded to nothing that equals another."""
 _NUMBER: Final = re.compile(rf"([+-]?)[$€£]?({_DIGITS})\s*(hundred|thousand|million|billion|trillion)?")
 _ABOUT: Final = re.compile(r"(?:(?:about|around|approximately|approx\.?|roughly|nearly|almost|circa|ca?\.)\s+|[~≈]\s*)")
 _LEAD: Final = re.compile(r"(?:minus|negative)\s+")
@@ -113,7 +115,9 @@ class Quantity:
         if not other.about:
             return self.number == other.number
         digits = other.number.normalize().as_tuple().exponent
-        return isinstance(digits, int) and self.number.quantize(Decimal((0, (1,), digits))) == other.number
+        return (
+            isinstance(digits, int) and self.number.quantize(Decimal((0, (1,), digits)), context=_WIDE) == other.number
+        )
 
 
 def fold(text: str) -> str:

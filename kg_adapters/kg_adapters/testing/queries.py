@@ -203,6 +203,18 @@ class SetsContract(GraphOpening):
         assert isinstance(total.value, float)
         assert isclose(total.value, sum(Decimal(each.value) for each in LONG_NUMBERS.values()))
 
+    async def test_the_least_and_the_greatest_number_are_right_to_the_last_digit(self) -> None:
+        # As doubles the first two are one number, and so are the last two.
+        numbers = [typed(str(2**53 + more), "integer") for more in (0, 1, 3, 4)]
+        nodes = [iri(f"n{place}") for place in range(len(numbers))]
+        facts = [Attribute(node, iri("factor"), number) for node, number in zip(nodes, numbers, strict=True)]
+        async with self.opened(map(_statement, facts)) as graph:
+            if not isinstance(graph, SupportsSets):
+                pytest.skip("this adapter does not work out sets")
+            most = await graph.compute(SetRequest(Aggregated(Members(tuple(nodes[:2])), FACTOR, "max"), witnesses=0))
+            least = await graph.compute(SetRequest(Aggregated(Members(tuple(nodes[2:])), FACTOR, "min"), witnesses=0))
+        assert (str(most.value), str(least.value)) == (numbers[1].value, numbers[2].value)
+
     async def test_no_more_is_listed_than_is_wanted_and_the_first_results_are_shown(self) -> None:
         async with self.opened(map(_statement, FACTS)) as graph:
             if not isinstance(graph, SupportsSets):

@@ -7,7 +7,18 @@ from typing import Final
 
 import numpy as np
 
-from kg_adapters.algebra import Hop, HopPath, Members, NumberOf, Reached, SetExpression, Step, Values, holds_values
+from kg_adapters.algebra import (
+    Hop,
+    HopPath,
+    Members,
+    NumberOf,
+    Reached,
+    SetExpression,
+    Step,
+    ValueOf,
+    Values,
+    holds_values,
+)
 from kg_adapters.index.builder import index_of
 from kg_adapters.index.columns import Floats, spread
 from kg_adapters.index.graph_index import Dictionary, EdgeTable, GraphIndex, Longs, relation_ids
@@ -22,7 +33,6 @@ from kg_adapters.set_requests import (
     Cell,
     Column,
     Computed,
-    Function,
     Group,
     Grouped,
     Listed,
@@ -34,6 +44,7 @@ from kg_adapters.set_requests import (
     Witness,
 )
 from kg_adapters.terms import Fact, Literal, Term, literal_key
+from kg_adapters.values import exact_number
 
 _DIRECTIONS: Final[tuple[EdgeDirection, ...]] = ("out", "in")
 
@@ -251,7 +262,7 @@ class _Answering:
         nodes, by = self._sets.nodes(question.of), question.by
         ends = self._walks.ends(nodes, by.path)
         places, orders, rows = self._values.measured(ends, by, len(nodes))
-        value, shown = self._value(question.function, orders, rows), np.arange(len(places))
+        value, shown = self._value(question, orders, rows), np.arange(len(places))
         if question.function in {"min", "max"} and len(orders):
             shown = np.flatnonzero(orders == (orders.min() if question.function == "min" else orders.max()))
         chosen = [(int(nodes[places[place]]), int(rows[place])) for place in shown[: self._request.witnesses].tolist()]
@@ -265,7 +276,8 @@ class _Answering:
             witnesses=tuple(self._measured(question, node, row) for node, row in chosen),
         )
 
-    def _value(self, function: Function, orders: Floats, rows: Longs) -> float | Literal | None:
+    def _value(self, question: Aggregated, orders: Floats, rows: Longs) -> float | Literal | None:
+        function, by = question.function, question.by
         if not len(orders):
             return None
         if function in {"sum", "mean"}:
@@ -273,6 +285,11 @@ class _Answering:
                 return float(orders.sum() if function == "sum" else orders.mean())
         end = orders.min() if function == "min" else orders.max()
         values = [self._values.literal(row) for row in rows[orders == end].tolist() if row >= 0]
+        if isinstance(by, ValueOf) and by.kind == "number" and by.unit is None:
+            # Numbers that are the same as doubles may differ in the digits beyond.
+            exact = [exact_number(value.value) for value in values]
+            best = min(exact) if function == "min" else max(exact)
+            values = [value for value, number in zip(values, exact, strict=True) if number == best]
         return min(values, key=literal_key) if values else float(end)
 
     def _measured(self, question: Aggregated, node: int, row: int) -> Witness:

@@ -165,6 +165,9 @@ class SetQueries:
             direction = "ASC" if asked.function == "min" else "DESC"
             is_value = isinstance(asked.by, ValueOf)
             end, order = (_X, _BY_TEXT.format(_X)) if is_value else (f"({key} AS ?m)", "")
+            if isinstance(asked.by, ValueOf) and asked.by.kind == "number" and asked.by.unit is None:
+                # Numbers that are the same as doubles may differ in the digits beyond.
+                order = f"{direction}({_X}) {order}"
             yield _about("end"), f"SELECT {end} {{ {{ {found} }} }} ORDER BY {direction}({key}) {order} LIMIT 1"
 
     def _shared(self, asked: SharedBy, limit: int) -> Iterator[tuple[str, str]]:
