@@ -33,9 +33,9 @@ CITIES = """
 
 
 def answering_from(triples: str, headers: Mapping[str, str] | None = None) -> Script:
-    """Answer queries about a graph, with more headers."""
+    """Answer queries about a graph, given as N-Triples or N-Quads, with more headers."""
     store = pyoxigraph.Store()
-    store.load(triples, pyoxigraph.RdfFormat.N_TRIPLES)
+    store.load(triples, pyoxigraph.RdfFormat.N_QUADS)
 
     async def answer(asked: Asked, wire: Wire) -> None:
         found = store.query(asked.query)

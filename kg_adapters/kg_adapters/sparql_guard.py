@@ -163,8 +163,14 @@ class UnreadableQuery(Exception):
         super().__init__(at)
 
 
+_TRIPLE: Final = "urn:t:"
+# It holds neither quotes, braces, line ends nor words outside of IRIs, so it hides nothing wherever it stands.
+_TERM: Final = r"(?:<[^<>\"'{}|^`\\\s]+>|\?\w+)"
+_TRIPLE_TERM: Final = re.compile(rf"<<\( *{_TERM} +{_TERM} +{_TERM} *\)>>")
+
+
 def read_query(text: str) -> tuple[Tree, Branch]:
-    """Return the prologue and the query of a SPARQL 1.1 text.
+    """Return the prologue and the query of a SPARQL 1.1 text, in which triple terms of RDF 1.2 stand for IRIs.
 
     Raises:
         UnreadableQuery: The text is not a query.
@@ -172,7 +178,7 @@ def read_query(text: str) -> tuple[Tree, Branch]:
     """
     try:
         # pyparsing would expand tabs, and its columns with them.
-        prologue, query = (_tree(part) for part in parseQuery(text.replace("\t", " ")))
+        prologue, query = (_tree(part) for part in parseQuery(_TRIPLE_TERM.sub(_as_iri, text.replace("\t", " "))))
     except ParseBaseException as error:
         raise UnreadableQuery(error.loc) from None
     except RecursionError:
@@ -182,6 +188,11 @@ def read_query(text: str) -> tuple[Tree, Branch]:
     if not isinstance(query, Branch):
         raise UnreadableQuery(0)
     return prologue, query
+
+
+def _as_iri(term: re.Match[str]) -> str:
+    """Return an IRI as long as a triple term of RDF 1.2, for a parser that knows none."""
+    return f"<{_TRIPLE}{'x' * (len(term[0]) - len(_TRIPLE) - 2)}>"
 
 
 def starts_an_update(text: str) -> bool:
@@ -442,7 +453,7 @@ def _undeclared(prefix: str, text: str, scope: _Scope) -> str:
 
 def _named(tree: Tree, scope: _Scope) -> tuple[Iri, ...]:
     texts = dict.fromkeys(scope.iri(node) for node in walk(tree, without=_NOT_IN_PATTERNS))
-    iris = (_iri(text) for text in texts if text is not None and text not in _COLLECTIONS)
+    iris = (_iri(text) for text in texts if text is not None and not _is_written_with(text))
     return tuple(iri for iri in iris if iri is not None)
 
 
@@ -459,6 +470,11 @@ def _blocks(branch: Branch) -> Iterator[Tree]:
 def _has_variable(block: Tree) -> bool:
     """Say whether subjects, relations and objects in turn have a variable, which is a text here, for a relation."""
     return isinstance(block, tuple) and any(isinstance(relation, str) for relation in block[1::3])
+
+
+def _is_written_with(text: str) -> bool:
+    """Return whether an IRI only stands for the form of a list or a triple term."""
+    return text in _COLLECTIONS or text.startswith(_TRIPLE)
 
 
 def _absolute(base: str, reference: str) -> str:

@@ -153,11 +153,13 @@ class Tools:
         direction: Direction = "out",
         limit: Limit = 50,
         cursor: Cursor | None = None,
+        details: bool = False,
         max_tokens: Tokens = None,
     ) -> Annotated[CallToolResult, NeighborsResult]:
         """Show the triples around an entity: what it points to (out), what points to it (in), or both.
 
         A hub is sampled across its relations, with their counts; go on with `cursor`, or name a relation.
+        `details` adds qualifiers, references, annotations and named graphs.
         """
         await load("kg_server.answers.neighbors")
         from kg_server.answers.neighbors import neighborhood
@@ -172,6 +174,7 @@ class Tools:
                 direction=direction,
                 limit=limit,
                 cursor=cursor,
+                details_s=self._settings.timeout_s if details else None,
                 max_tokens=room,
             ),
         )

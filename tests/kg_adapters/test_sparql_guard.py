@@ -201,6 +201,21 @@ def test_a_query_that_only_the_engine_understands_is_not_called_wrong(query: str
     assert refusal(query).startswith("This query may be valid, but the safety check cannot read it at line 1, column ")
 
 
+def test_triple_terms_of_iris_and_variables_are_read_and_hide_nothing() -> None:
+    query = "SELECT * { ?r <http://e/reifies> <<( <http://e/a> <http://e/p> ?o )>> }"
+    checked = check_query(query)
+    assert (checked.text, [iri.value for iri in checked.named]) == (query, ["http://e/reifies"])
+    term = "<<( <http://e/a> <http://e/p> ?o )>>"
+    for hidden in (
+        f"SELECT * {{ ?r ?p {term} SERVICE <http://e/> {{ ?s ?p ?o }} }}",
+        f'SELECT * {{ ?r ?p "{term}" SERVICE <http://e/> {{ ?s ?p ?o }} }}',
+        f"SELECT * # {term}\nFROM <http://e/> {{ ?s ?p ?o }}",
+        f"ASK FROM <http://e/> {{ ?s ?p {term} }}",
+        f"INSERT DATA {{ <http://e/a> <http://e/p> {term} }}",
+    ):
+        assert "refused" in refusal(hidden)
+
+
 def test_escaped_letters_are_replaced_and_escaped_syntax_is_refused() -> None:
     assert check_query('ASK { ?s ?p "caf\\u00e9 \\U0001F600" }').text == 'ASK { ?s ?p "café 😀" }'
     assert refusal('SELECT * { BIND("\\u0022 AS ?x) #" AS ?x) SERVICE <http://x/> {} }') == (

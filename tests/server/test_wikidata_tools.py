@@ -40,6 +40,12 @@ wd:Q515 rdfs:label "city"@mul . wd:Q6256 rdfs:label "country"@en . wd:Q404 owl:s
         for each, (label, kind) in NAMES.items()
     )
 )
+STATEMENTS = """
+wd:Q1490 p:P17 <http://www.wikidata.org/entity/statement/a> .
+<http://www.wikidata.org/entity/statement/a> ps:P17 wd:Q17 ; wikibase:rank wikibase:PreferredRank ;
+  pq:P580 "1868-10-23"^^xsd:date ; <http://www.w3.org/ns/prov#wasDerivedFrom> <http://www.wikidata.org/reference/r> .
+<http://www.wikidata.org/reference/r> <http://www.wikidata.org/prop/reference/P856> <https://www.mofa.go.jp/> .
+"""
 ARTICLES = 'wd:Q999 rdfs:label "On Tokyo"@en ; wdt:P17 wd:Q17 .'
 COUNTRY = "Tokyo | country | Japan"
 SAID: Mapping[str, tuple[str, Mapping[str, object], str]] = {
@@ -47,6 +53,11 @@ SAID: Mapping[str, tuple[str, Mapping[str, object], str]] = {
     "another name": ("Retrieve", {"text": "Edo", "type": "Q515"}, "Tokyo | capital of Japan | city"),
     "an observation": ("observe", {"question": "Which country?", "entities": ["Q1490"], "hops": 1}, COUNTRY),
     "neighbours": ("GetNeighbor", {"entity": "Q1490", "relation": "country"}, f"{COUNTRY}."),
+    "details": (
+        "GetNeighbor",
+        {"entity": "Q1490", "relation": "country", "details": True},
+        f"{COUNTRY}.\n    · rank: preferred; P580: 1868-10-23; reference: official website: ",
+    ),
     "neighbours of what was merged": (
         "GetNeighbor",
         {"entity": "Q404", "relation": "P17"},
@@ -87,7 +98,7 @@ SAID: Mapping[str, tuple[str, Mapping[str, object], str]] = {
 async def tools(
     folder: Path, wikidata: WikidataStandIn | None = None
 ) -> AsyncGenerator[tuple[Client, WikidataStandIn]]:
-    small = WikidataStandIn(graph(TURTLE), graph(ARTICLES), merged={"Q404": "Q1490"})
+    small = WikidataStandIn(graph(TURTLE + STATEMENTS), graph(ARTICLES), merged={"Q404": "Q1490"})
     async with running(wikidata or small) as stand_in:
         options = OpenOptions(folder, wikidata=stand_in.options(timeout_s=60))
         async with (

@@ -51,9 +51,8 @@ class QuadCounts(BaseModel):
             f"{counted(self.in_graphs, 'statement is', 'statements are')} in named graphs: GRAPH in Sparql tells which."
         )
         merged = f"{counted(self.merged, 'statement was', 'statements were')} in named graphs, which are merged."
-        terms = (
-            f"{counted(self.triple_terms, 'statement is', 'statements are')} about triples (RDF 1.2): Sparql has them."
-        )
+        about = counted(self.triple_terms, "statement is", "statements are")
+        terms = f"{about} about triples (RDF 1.2), which Sparql and details show."
         told = (kept, self.in_graphs), (merged, self.merged), (terms, self.triple_terms)
         return " ".join(text for text, many in told if many)
 

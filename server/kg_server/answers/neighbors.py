@@ -11,6 +11,7 @@ from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.terms import Attribute, Fact, Iri, Node, Term, Triple
 from kg_boundary.shown import in_quotes
 from kg_server.answers.coverage import OPPOSITE, BothWays, InverseOf, absence, both_ways, thinness, without_twins
+from kg_server.answers.details import FactDetails
 from kg_server.answers.intermediates import CLOSED, when, with_intermediates
 from kg_server.answers.results import (
     Answer,
@@ -137,8 +138,9 @@ async def neighborhood(
     limit: int,
     cursor: str | None,
     max_tokens: int,
+    details_s: float | None = None,
 ) -> Answer:
-    """Answer GetNeighbor.
+    """Answer GetNeighbor; with the details of the facts where `details_s` seconds are given for reading them.
 
     Raises:
         InvalidRequest: An id or the cursor is not one.
@@ -157,7 +159,8 @@ async def neighborhood(
     query = NeighborQuery(entity, node, chosen, direction, limit, cursor, both)
     page = await _page(graph, query)
     if page.facts or cursor is not None:
-        return await _fitted(graph, query, page, max_tokens)
+        details = None if details_s is None else FactDetails(graph, query.entity, details_s)
+        return await _fitted(graph, query, page, max_tokens, details)
     if relation is not None and graph.remote:
         await relation_of(graph, relation, around=[node])
     return await _nothing(graph, query, max_tokens)
@@ -181,15 +184,22 @@ async def _page(graph: KGAdapter, query: NeighborQuery) -> NeighborPage:
     return await without_twins(graph, query.entity, page) if query.direction == "both" else page
 
 
-async def _fitted(graph: KGAdapter, query: NeighborQuery, page: NeighborPage, max_tokens: int) -> Answer:
+async def _fitted(
+    graph: KGAdapter, query: NeighborQuery, page: NeighborPage, max_tokens: int, details: FactDetails | None
+) -> Answer:
     """Return the answer that shows as much of a page as fits; a smaller page is asked for, which has its own cursor."""
     counts = await _counts(graph, query, page)
     incoming = await _counts_of_incoming(graph, query, page)
     relations = (each.relation for each in (*counts, *(incoming or ())))
-    named = await names_of(graph, (*query.terms, *terms_of(page.facts), *relations), max_tokens=max_tokens)
+    if details is not None:
+        await details.read(page.facts)
+    terms = (*query.terms, *terms_of(page.facts), *relations, *(details.terms if details is not None else ()))
+    named = await names_of(graph, terms, max_tokens=max_tokens)
+    if details is not None:
+        named = details.named(named)
     names = await with_intermediates(graph, page.facts, named, (query.entity,))
     if not page.truncated:
-        answer = _answer(query, page, RelationTable(tuple(counts), (), len(counts)), names, incoming)
+        answer = _answer(query, page, RelationTable(tuple(counts), (), len(counts)), names, incoming, details)
         if answer.tokens <= max_tokens:
             return answer
     table = relation_table(names, counts, int((max_tokens - _SUMMARY_TOKENS) * TABLE_SHARE))
@@ -198,7 +208,9 @@ async def _fitted(graph: KGAdapter, query: NeighborQuery, page: NeighborPage, ma
     while True:
         if fits < len(page.facts):
             page = await _page(graph, replace(query, limit=fits))
-        answer = _answer(query, page, table, names, incoming)
+            if details is not None:
+                await details.read(page.facts)
+        answer = _answer(query, page, table, names, incoming, details)
         if fits <= 1 or answer.tokens <= max_tokens:
             return answer
         fits = max(1, min(fits - 1, fits * max_tokens // answer.tokens))
@@ -240,24 +252,31 @@ def _answer(
     table: RelationTable,
     names: Names,
     incoming: Sequence[RelationCount] | None,
+    details: FactDetails | None,
 ) -> Answer:
     rows = AnswerRows(list(_lines(query, page, names)), names)
+    noted = "" if details is None else details.note(page.facts)
     closed = f" {CLOSED}" if names.closed else ""
     result = NeighborsResult(
         status="truncated" if page.truncated else "ok",
-        summary=_summary(query, page, table, names, incoming) + closed,
+        summary=_summary(query, page, table, names, incoming) + closed + noted,
         triples=rows.facts(Triple),
         values=rows.facts(Attribute),
         outgoing=names.counts(table.counts, "out"),
         incoming=names.counts(table.counts, "in"),
         total=page.total.value,
         cursor=page.cursor,
+        details=None if details is None else details.rows(page.facts, names),
         **rows.fields(),
     )
+    texts = rows.texts()
+    if details is not None:
+        below = ([text for fact in line.facts for text in details.lines(fact, names)] for line in rows)
+        texts = tuple(text for line, more in zip(texts, below, strict=True) for text in (line, *more))
     if query.is_answered_by(page):
-        return Answer(result)
+        return Answer(result, texts[1:])
     counted = table.lines if page.truncated and query.relations is None else ()
-    return Answer(result, (*counted, *rows.texts()))
+    return Answer(result, (*counted, *texts))
 
 
 def _lines(query: NeighborQuery, page: NeighborPage, names: Names) -> Iterator[Line]:

@@ -84,6 +84,9 @@ class NeighborsResult(Result):
     incoming: dict[str, int] = {}
     total: int = 0
     cursor: str | None = None
+    details: list[list[str]] | None = Field(
+        default=None, description="[head, relation, tail, kind, number, property, value]"
+    )
 
 
 class PathsResult(Result):
