@@ -3,6 +3,7 @@
 import io
 import os
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -30,9 +31,8 @@ from kg_adapters.files.rows import StatementColumn
 from kg_adapters.files.sources import GRAPH_JSON, KGDATA, READ_WHOLE, TABLES
 from kg_adapters.open_options import ReadingLimits, Refused, setting
 from kg_adapters.tables.iris import TABLE_PREFIXES
-from kg_adapters.tables.passes import Surveyed, SurveyTask, planned_statements, survey_table
-from kg_adapters.tables.rows import SourceTable, batches, csv_table
-from kg_adapters.tables.survey import TableSurvey
+from kg_adapters.tables.passes import Surveyed, SurveyTask, WriteTask, planned_statements, survey_tables
+from kg_adapters.tables.rows import TableBatch, csv_batches
 from kg_adapters.worker_process import Send, limit_memory
 
 _Term: TypeAlias = "ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple | ox.DefaultGraph"
@@ -80,7 +80,7 @@ class FrameWriter:
         self._quiet = quiet
         self._batch: list[ox.Quad] = []
         self._chars = 0
-        self._sent = 0
+        self._sent = self._ticks = 0
         self.source: SourceBytes | None = None
         self.text: WatchedText | None = None
 
@@ -129,7 +129,8 @@ class FrameWriter:
         self._send(Note(text))
 
     def tick(self) -> None:
-        """Report how far reading has come."""
+        """Report that reading has come further."""
+        self._ticks += 1
         self._send(None)
 
     def end(self, prefixes: Mapping[str, str]) -> None:
@@ -168,7 +169,7 @@ class FrameWriter:
 
     def _send(self, content: Content) -> None:
         position = 0 if self.source is None else self.source.position
-        ticks = self._sent // _TICK + (0 if self.text is None else self.text.ticks)
+        ticks = self._ticks + self._sent // _TICK + (0 if self.text is None else self.text.ticks)
         self._send_frame(Frame(content, position, ticks))
 
 
@@ -225,7 +226,7 @@ def _send_content(order: ReadOrder, writer: FrameWriter) -> dict[str, str]:
             text = WatchedText(content.stream, source.ending, writer.tick)
             writer.source, writer.text = content, text
             if source.ending in TABLES:
-                _send_table(order, csv_table(source, text, writer.problem, order.limits), writer)
+                _send_tables(order, csv_batches(source, text, writer.problem, order.limits), writer)
             elif source.ending == KGDATA:
                 writer.columns(read_subgraphs(text, str(source.path), writer.problem, writer.note))
             elif source.ending in READ_WHOLE:
@@ -254,17 +255,13 @@ def _whole(order: ReadOrder, text: WatchedText, writer: FrameWriter) -> Iterator
     return EntityReader(str(source.path), writer.problem, order.languages, limits).read(text)
 
 
-def _send_table(order: ReadOrder, table: SourceTable | None, writer: FrameWriter) -> None:
-    if table is None:
-        return
-    if isinstance(order.table, SurveyTask):
-        found = survey_table(order.table, table, writer.problem, writer.tick)
-        if not (isinstance(found, TableSurvey) and found.is_header_alone):
-            writer.surveyed(found)
-            return
-    elif order.table is not None:
-        writer.columns(planned_statements(order.table, table, writer.problem))
-        return
-    elif sum(len(batch.lines) for batch in batches(table, writer.problem)):
-        return
-    writer.problem(f"{table.path} has a header and no row below it.", ValueError())
+def _send_tables(order: ReadOrder, tables: Iterator[TableBatch], writer: FrameWriter) -> None:
+    match order.table:
+        case SurveyTask() as task:
+            for found in survey_tables(task, tables, writer.problem, writer.tick):
+                writer.surveyed(found)
+        case WriteTask() as task:
+            writer.columns(planned_statements(task, tables, writer.problem))
+        case None:
+            # Only the problems are wanted.
+            deque(tables, maxlen=0)

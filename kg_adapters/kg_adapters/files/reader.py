@@ -299,15 +299,15 @@ class SourceReader:
         self._plans |= plans
         self.tables += reports
 
-    def _surveyed(self, source: Source, task: SurveyTask) -> Surveyed | None:
-        found: Surveyed | None = None
+    def _surveyed(self, source: Source, task: SurveyTask) -> Sequence[Surveyed]:
+        found = list[Surveyed]()
         try:
             with closing(parsed_frames(self._order(source, task), self._on_wait)) as frames:
                 for frame in frames:
                     self._content, self._read_bytes = None, frame.position
                     match frame.content:
-                        case TableSurvey() | EdgeSurvey() as found:
-                            pass
+                        case TableSurvey() | EdgeSurvey() as table:
+                            found.append(table)
                         case Problem(text):
                             self._problem(text, Refused())
                         case _:

@@ -1,6 +1,6 @@
 """Lists of edges: where a table has its heads, relations and tails, and what becomes of them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, TypeAlias
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from kg_adapters.files.rdf import Problem
 from kg_adapters.files.rows import StatementColumn
 from kg_adapters.tables.iris import ENTITY, LABEL, RELATION, node_of
-from kg_adapters.tables.rows import SourceTable, batches
+from kg_adapters.tables.rows import Batch, SourceTable
 from kg_adapters.tables.survey import DistinctTexts, Hashes, TableSurvey, plain
 from kg_adapters.tables.values import ADDRESS, INTEGER, TEXT, Kind, KindSearch, is_address, writer_of
 from kg_adapters.terms import XSD_STRING
@@ -76,11 +76,13 @@ class EdgeSurvey:
     """What is known about a list of edges.
 
     Args:
+        table: What their table is called; nothing where they are in none.
         edges: How many there are.
         heads: The distinct heads.
         relations: The kind that all tails of each relation have, and its distinct tails.
     """
 
+    table: str
     edges: int
     heads: Hashes
     relations: Mapping[str, tuple[Kind, Hashes]]
@@ -109,37 +111,69 @@ def _are_nodes(kind: Kind, found: npt.NDArray[np.bool_]) -> bool:
     return bool(found.mean() >= _SHARE_OF_NUMBERS) if kind == INTEGER and len(found) else bool(found.any())
 
 
-def edges_of(table: SourceTable, at: EdgeColumns, problem: Problem) -> Iterator[list[Edge]]:
-    """Yield the edges in the rows of a table, many at once."""
-    for batch in batches(table, problem, header=at.header):
-        relations = [table.name] * len(batch.lines) if at.relation is None else batch.columns[at.relation]
+class EdgeRows:
+    """Takes edges out of the rows of a table.
+
+    Args:
+        at: Where the table has its edges.
+        problem: Called for every row that is no edge.
+    """
+
+    def __init__(self, at: EdgeColumns, problem: Problem) -> None:
+        self._at = at
+        self._problem = problem
+        self._begun = at.header
+
+    def edges(self, table: SourceTable, batch: Batch) -> list[Edge]:
+        """Return the edges in some rows."""
+        at, lines = self._at, list(batch.lines)
+        columns = [batch.columns[at.head], batch.columns[at.tail]]
+        columns += [] if at.relation is None else [batch.columns[at.relation]]
+        if not self._begun and table.first is not None:
+            self._begun = True
+            line, cells = table.first
+            places = (at.head, at.tail, at.relation)
+            firsts = [cells[place] for place in places if place is not None]
+            lines, columns = [line, *lines], [(cell, *column) for cell, column in zip(firsts, columns, strict=True)]
+        relations = columns[2] if len(columns) > 2 else [table.name] * len(lines)
         found = list[Edge]()
-        for line, head, relation, tail in zip(
-            batch.lines, batch.columns[at.head], relations, batch.columns[at.tail], strict=True
-        ):
+        for line, head, relation, tail in zip(lines, columns[0], relations, columns[1], strict=True):
             if head and tail:
                 found.append((head, relation or table.name, tail))
             else:
-                problem(f"{table.path}, line {line:,}: an edge needs a head and a tail.", ValueError())
-        yield found
+                self._problem(f"{table.place(line)}: an edge needs a head and a tail.", ValueError())
+        return found
 
 
-def survey_edges(edges: Iterable[Sequence[Edge]], on_batch: Callable[[], None] = lambda: None) -> EdgeSurvey:
-    """Return what is known about edges, which come many at once."""
-    count, heads, relations = 0, DistinctTexts(), dict[str, tuple[KindSearch, DistinctTexts]]()
-    for some in edges:
-        count += len(some)
-        heads.add({head for head, _, _ in some})
+class EdgeSearch:
+    """Collects what is known about a list of edges.
+
+    Args:
+        table: What its table is called; nothing where it is in none.
+    """
+
+    def __init__(self, table: str = "") -> None:
+        self._table = table
+        self._count = 0
+        self._heads = DistinctTexts()
+        self._relations: dict[str, tuple[KindSearch, DistinctTexts]] = {}
+
+    def add(self, edges: Sequence[Edge]) -> None:
+        """Add edges."""
+        self._count += len(edges)
+        self._heads.add({head for head, _, _ in edges})
         tails: dict[str, set[str]] = {}
-        for _, relation, tail in some:
+        for _, relation, tail in edges:
             tails.setdefault(relation, set()).add(tail)
         for relation, ends in tails.items():
-            search, distinct = relations.setdefault(relation, (KindSearch(relation), DistinctTexts()))
+            search, distinct = self._relations.setdefault(relation, (KindSearch(relation), DistinctTexts()))
             search.add(ends)
             distinct.add(ends)
-        on_batch()
-    found = {name: (search.kind, distinct.sorted()) for name, (search, distinct) in relations.items()}
-    return EdgeSurvey(count, heads.sorted(), found)
+
+    def survey(self) -> EdgeSurvey:
+        """Return what is known."""
+        found = {name: (search.kind, distinct.sorted()) for name, (search, distinct) in self._relations.items()}
+        return EdgeSurvey(self._table, self._count, self._heads.sorted(), found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,24 +199,34 @@ class EdgePlan:
         return f"Relations: {listed(kinds, ', ') or 'none'}."
 
 
-def edge_statements(edges: Iterable[Sequence[Edge]], plan: EdgePlan) -> Iterator[list[StatementColumn]]:
-    """Yield the statements of each edge, and the names of what has no other."""
-    named: set[str] = set()
-    for some in edges:
+class EdgeWriter:
+    """Writes the statements of edges, and the names of what has no other.
+
+    Args:
+        plan: What becomes of them.
+    """
+
+    def __init__(self, plan: EdgePlan) -> None:
+        self._plan = plan
+        self._named: set[str] = set()
+
+    def statements(self, edges: Sequence[Edge]) -> list[StatementColumn]:
+        """Return the statements of some edges."""
         columns: dict[str, tuple[list[str], list[str]]] = {}
-        for head, relation, tail in some:
+        for head, relation, tail in edges:
             heads, tails = columns.setdefault(relation, ([], []))
             heads.append(head)
             tails.append(tail)
         names: dict[str, str] = {}
-        found = [_column(relation, *ends, plan, names) for relation, ends in columns.items()]
-        names = _unnamed(names, plan.known)
+        found = [_column(relation, *ends, self._plan, names) for relation, ends in columns.items()]
+        names = _unnamed(names, self._plan.known)
         names |= {node_of(RELATION, relation): relation for relation in columns if not is_address(relation)}
-        fresh = [node for node in names if node not in named]
+        fresh = [node for node in names if node not in self._named]
         found.append(StatementColumn(LABEL, fresh, [names[node] for node in fresh], XSD_STRING.value))
-        yield found
-        named = named if len(named) < _MOST_NAMED else set()
-        named.update(fresh)
+        if len(self._named) >= _MOST_NAMED:
+            self._named.clear()
+        self._named.update(fresh)
+        return found
 
 
 def _column(
@@ -212,7 +256,9 @@ def _unnamed(names: Mapping[str, str], known: Hashes) -> dict[str, str]:
 
 def edge_list(edges: Sequence[Edge]) -> tuple[Iterator[list[StatementColumn]], str]:
     """Return the statements of edges that are in no table, and what they were taken for, in words."""
-    plan = EdgePlan(survey_edges([edges]).kinds())
-    waiting = iter(edges)
+    search = EdgeSearch()
+    search.add(edges)
+    plan = EdgePlan(search.survey().kinds())
+    writer, waiting = EdgeWriter(plan), iter(edges)
     some = iter(lambda: list(islice(waiting, _BATCH)), [])
-    return edge_statements(some, plan), f"{counted(len(edges), 'edge')}, each once. {plan.told}"
+    return map(writer.statements, some), f"{counted(len(edges), 'edge')}, each once. {plan.told}"

@@ -32,12 +32,14 @@ class Target:
         column: Its header.
         ids: Its values.
         counted: Whether they are numbers, which say nothing by themselves.
+        own: Whether they are valid in their own table only.
     """
 
     table: str
     column: str
     ids: Hashes
     counted: bool
+    own: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ class LinkPlan:
         space: What the IRIs of its rows begin with.
         distinct: How many distinct values the column has.
         matched: How many of them are ids of rows.
+        declared: Whether the source declares it.
         unmatched: The others, as hashes.
     """
 
@@ -44,6 +45,7 @@ class LinkPlan:
     space: str
     distinct: int
     matched: int
+    declared: bool = False
     unmatched: frozenset[int] = field(default=frozenset(), compare=False, repr=False)
 
 
@@ -131,11 +133,12 @@ class _Planning:
 
     def _candidates(self, table: TableSurvey) -> Iterator[int]:
         """Yield the columns that may hold the ids of rows; that which was chosen alone."""
-        chosen = self._options.id_column(table.name, table.names) or table.key
+        chosen = self._options.id_column(table.name, table.names) or table.source.key
         if chosen is not None:
             yield table.names.index(chosen)
             return
-        unique = [place for place in range(len(table.columns)) if table.is_unique(place)]
+        linked = table.source.links
+        unique = [place for place, name in enumerate(table.names) if table.is_unique(place) and name not in linked]
         named = [place for name in ID_NAMES for place in unique if table.columns[place].plain == name]
         if named:
             yield named[0]
@@ -145,7 +148,7 @@ class _Planning:
     def _key(self, place: int, candidates: Mapping[int, Sequence[int]]) -> int | None:
         """Return the column with the ids of a table's rows, or None where they are numbered."""
         table, mine = self._tables[place], candidates[place]
-        if len(mine) == 1 and (self._options.id_column(table.name, table.names) or table.key):
+        if len(mine) == 1 and (self._options.id_column(table.name, table.names) or table.source.key):
             return mine[0]
         mine = [each for each in mine if not self._is_of_another(table, each, candidates)]
         used = {each: self._references(place, each, candidates) for each in mine}
@@ -189,7 +192,8 @@ class _Planning:
         plain = [column.plain for column in table.columns]
         others = [each for each in range(len(plain)) if each != key]
         columns = [self._column(place, each) for each in range(len(plain))]
-        label = next((each for name in _NAMES for each in others if plain[each] == name), None)
+        linked = {each for each, column in enumerate(columns) if column.link is not None and column.link.declared}
+        label = next((each for name in _NAMES for each in others if plain[each] == name and each not in linked), None)
         if label is None and not (key is not None and _are_names(table.columns[key])):
             # Names stand first, or behind the id; further on, what is said of a row may be distinct too.
             label = next((each for each in others[:1] if _names_rows(table, each, columns[each])), None)
@@ -199,11 +203,12 @@ class _Planning:
             key: "id",
         }
         columns = [
-            replace(column, role=roles[each], link=None, separator="") if each in roles else column
+            replace(column, role=roles[each], link=column.link if each in linked else None, separator="")
+            if each in roles
+            else column
             for each, column in enumerate(columns)
         ]
-        own = key is None or table.columns[key].counted
-        # Numbers are given anew in every table; other ids say what they mean.
+        own = key is None or _target(table, key).own
         return TablePlan(tuple(columns), key, own_space(table.name) if own else ENTITY)
 
     def _column(self, place: int, each: int) -> ColumnPlan:
@@ -224,9 +229,10 @@ class _Planning:
         link = LinkPlan(
             target.table,
             target.column,
-            own_space(target.table) if target.counted else ENTITY,
+            own_space(target.table) if target.own else ENTITY,
             match.distinct,
             match.matched,
+            table.source.links.get(column.name) == (target.table, target.column),
             frozenset(match.unmatched.tolist()),
         )
         return ColumnPlan(column.name, "link", TEXT, match.separator, link)
@@ -234,13 +240,15 @@ class _Planning:
     def _match(self, place: int, column: ColumnSurvey, separator: str) -> Match | None:
         table, options = self._tables[place], self._options
         wanted = options.link_of(table.name, column.name)
-        declared = table.links.get(column.name)
+        declared = table.source.links.get(column.name)
+        if not wanted and not options.may_link(table.name, column.name):
+            return None
         for target in self._targets.values():
             if wanted and names_column(wanted, target.table, target.column):
                 return match_of(column, target, separator)
             if not wanted and declared == (target.table, target.column):
                 return match_of(column, target, separator)
-        if options.kind_of(table.name, column.name) or not options.may_link(table.name, column.name):
+        if options.kind_of(table.name, column.name):
             return None
         return best_match(table.name, column, self._targets.values(), (separator,) if separator else ("", *SEPARATORS))
 
@@ -270,7 +278,9 @@ _LEAST_KNOWN: Final = 0.95
 def _target(table: TableSurvey, place: int) -> Target:
     column = table.columns[place]
     ids = np.zeros(0, np.int64) if column.distinct is None else column.distinct
-    return Target(table.name, column.name, ids, column.counted)
+    # Numbers are given anew in every table, like what a database calls a key; other ids say what they mean.
+    own = column.counted or column.name == table.source.key
+    return Target(table.name, column.name, ids, column.counted, own)
 
 
 def _names_rows(table: TableSurvey, place: int, plan: ColumnPlan) -> bool:

@@ -24,6 +24,7 @@ class LinkReport:
         example: One of the values.
         separator: What separates several ids in a cell; nothing where each cell is one.
         undo: The option that makes the column values again.
+        declared: Whether the source declares the link.
     """
 
     column: str
@@ -34,6 +35,7 @@ class LinkReport:
     example: str
     separator: str
     undo: str
+    declared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +94,11 @@ class TableReport:
             share = f"{link.share:.0%}".replace("100%", "all" if link.matched == link.values else ">99%")
             rest = link.values - link.matched
             behind = f"; {counted(rest, 'other has', 'others have')} no row there" if rest else ""
+            declared = ", as declared" if link.declared else ""
             several = f", several separated by {in_quotes(link.separator)}" if link.separator else ""
             yield (
                 f"  {link.column} → {link.to}: {share} of {counted(link.values, 'value')}, such as "
-                f"{in_quotes(link.example)}{several}{behind} ({link.undo})"
+                f"{in_quotes(link.example)}{several}{declared}{behind} ({link.undo})"
             )
         for kind, names in self.columns:
             yield f"  {kind}: {listed(names, ', ')}"
@@ -123,7 +126,7 @@ def report_of(table: TableSurvey, plan: Plan, edges: EdgeSurvey | None) -> Table
         if column.role == "value":
             kinds.setdefault(_kind_name(column), []).append(column.name)
     return TableReport(
-        table.path,
+        table.source.path,
         table.name,
         table.rows,
         id=None if plan.key is None else table.names[plan.key],
@@ -148,7 +151,7 @@ def _edge_report(table: TableSurvey, plan: EdgePlan, edges: EdgeSurvey | None) -
     unread = () if plan.at is None else plan.at.unread
     left = LeftOut(unread, "left out, since an edge has no values", _flag("--id-column", f"{table.name}=COLUMN"))
     return TableReport(
-        table.path,
+        table.source.path,
         table.name,
         0 if edges is None else edges.edges,
         edges=True,
@@ -177,6 +180,7 @@ def _link_report(table: str, survey: ColumnSurvey, column: ColumnPlan, link: Lin
         next(iter(survey.examples), ""),
         column.separator,
         _flag("--no-link", f"{table}.{column.name}"),
+        link.declared,
     )
 
 
@@ -203,7 +207,8 @@ def _repeated(table: TableSurvey, plan: TablePlan) -> str:
     repeat = None if place is None else table.columns[place].repeat
     if place is None or repeat is None:
         return ""
-    said = f"{table.path}, line {repeat[1]:,}: the {table.names[place]} is that of line {repeat[0]:,}"
+    source = table.source
+    said = f"{source.place(repeat[1])}: the {table.names[place]} is that of {source.unit} {repeat[0]:,}"
     if plan.key is not None:
         return f"{said}; rows with the same id become one entity."
     flag = _flag("--id-column", table.names[place])

@@ -1,13 +1,13 @@
-"""What a table is, wherever its rows come from, and the reader of CSV and TSV."""
+"""What a table and its rows are, wherever they come from, and the reader of CSV and TSV."""
 
 import csv
 import io
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, TypeAlias
 
 from kg_adapters.errors import InvalidSource
 from kg_adapters.files.rdf import Problem
@@ -17,28 +17,33 @@ from kg_adapters.open_options import ReadingLimits, Refused, setting
 
 @dataclass(frozen=True, slots=True)
 class SourceTable:
-    """A table whose rows can be read once.
+    """What a source says about a table.
 
     Args:
-        name: What it is called; its rows are of the class of this name.
+        name: What it is called, unlike any other table of the source; its rows are of the class of this name.
         path: Where it is, for messages.
-        columns: The headers, none twice.
-        rows: The cells of each row as texts, nothing for a missing one, and the line that the row is in or its number.
-            A row may be shorter than the header.
+        columns: The headers, none twice. Of records, those met so far; further ones come behind them.
+        unit: What the numbers of rows count, for messages.
         first: The header as it was written, and its line, where it might be a row.
         commas: Whether numbers may have a decimal comma.
-        key: The column that the source declares to hold the ids of rows.
+        several: What separates the values in a cell, whatever its column; nothing where a cell is one.
+        key: The column that the source declares to hold the ids of rows, which are valid in this table only.
         links: The table and column that the source declares each of these columns to refer to.
     """
 
     name: str
     path: str
     columns: tuple[str, ...]
-    rows: Iterator[tuple[int, Sequence[str]]]
+    unit: str = "line"
     first: tuple[int, tuple[str, ...]] | None = None
     commas: bool = False
+    several: str = ""
     key: str | None = None
     links: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+
+    def place(self, row: int) -> str:
+        """Return how messages name a row."""
+        return f"{self.path}, {self.unit} {row:,}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,7 @@ class Batch:
     """Some rows of a table.
 
     Args:
-        lines: The line of each row; shape [r].
+        lines: The line of each row, or its number; shape [r].
         columns: The cells of each column; shape [c][r].
         even: Whether all rows had as many cells as there are columns.
     """
@@ -56,39 +61,44 @@ class Batch:
     even: bool
 
 
+TableBatch: TypeAlias = tuple[SourceTable, Batch]
+"""Some rows of a table; those of several tables may take turns."""
+
 _ROWS: Final = 4_096
 _CELLS: Final = 1 << 18
 _CHARACTERS: Final = 1 << 22
 
 
-def batches(table: SourceTable, problem: Problem, *, header: bool = True) -> Iterator[Batch]:
-    """Yield the rows of a table in batches of bounded size.
+def batches(table: SourceTable, rows: Iterable[tuple[int, Sequence[str]]], problem: Problem) -> Iterator[TableBatch]:
+    """Yield the rows of a table in batches of bounded size; none where there are no rows.
 
     Args:
         table: The table.
+        rows: The cells of each row, nothing for a missing one, and its line. A row may be shorter than the header.
         problem: Called for every row that has more cells than the table has columns; such a row is left out.
-        header: Whether the first row of the file is a header, and no row.
     """
     width = len(table.columns)
-    lines, rows, characters, even = list[int](), list[Sequence[str]](), 0, True
-    first = iter(() if header or table.first is None else (table.first,))
-    for line, cells in chain(first, table.rows):
+    lines, taken, characters, even = list[int](), list[Sequence[str]](), 0, True
+    for line, cells in rows:
         if len(cells) != width:
             even = False
             if any(cells[width:]):
-                problem(
-                    f"{table.path}, line {line:,}: it has {len(cells)} cells, and the header {width}.", ValueError()
-                )
+                problem(f"{table.place(line)}: it has {len(cells)} cells, and the header {width}.", ValueError())
                 continue
             cells = (*cells[:width], *[""] * (width - len(cells)))  # noqa: PLW2901 - the row, completed
         lines.append(line)
-        rows.append(cells)
+        taken.append(cells)
         characters += sum(map(len, cells))
-        if len(rows) >= _ROWS or len(rows) * width >= _CELLS or characters >= _CHARACTERS:
-            yield Batch(lines, list(zip(*rows, strict=True)), even)
-            lines, rows, characters = [], [], 0
-    if rows or not even:
-        yield Batch(lines, list(zip(*rows, strict=True)) or [()] * width, even)
+        if is_batch(len(taken), width, characters):
+            yield table, Batch(lines, list(zip(*taken, strict=True)), even)
+            lines, taken, characters = [], [], 0
+    if taken or not even:
+        yield table, Batch(lines, list(zip(*taken, strict=True)) or [()] * width, even)
+
+
+def is_batch(rows: int, width: int, characters: int) -> bool:
+    """Return whether so many rows are as large as a batch may be."""
+    return rows >= _ROWS or rows * width >= _CELLS or characters >= _CHARACTERS
 
 
 _SIGNS: Final = {".tsv": "\t"}
@@ -103,17 +113,17 @@ def stem_of(name: str) -> str:
     return Path(name).name.partition(".")[0] or "table"
 
 
-def csv_table(source: Source, stream: IO[bytes], problem: Problem, limits: ReadingLimits) -> SourceTable | None:
-    """Return the table in a file of CSV or TSV, or None where it is empty, which is reported.
+def csv_batches(source: Source, stream: IO[bytes], problem: Problem, limits: ReadingLimits) -> Iterator[TableBatch]:
+    """Yield the rows of the table in a file of CSV or TSV.
 
     Args:
         source: The file.
         stream: Its content.
-        problem: Called for every row that cannot be read; it raises, or lets the rest be read.
+        problem: Called for every row that cannot be read, and where there is none; it raises, or lets the rest be read.
         limits: How long a cell may be.
 
     Raises:
-        InvalidSource: It is not UTF-8; also raised by the rows.
+        InvalidSource: It is not UTF-8.
         Refused: It has too many columns.
     """
     text = io.TextIOWrapper(stream, "utf-8-sig", newline="")
@@ -123,15 +133,30 @@ def csv_table(source: Source, stream: IO[bytes], problem: Problem, limits: Readi
     line, cells = next(rows, (0, []))
     if not cells:
         problem(f"{path} is empty: a table is a header and rows below it.", ValueError())
-        return None
-    if len(cells) > _MOST_COLUMNS:
-        raise Refused(
-            f"line {line:,}: it has {len(cells):,} columns, and at most {_MOST_COLUMNS:,} are read; a "
-            "table with the columns head,relation,tail may hold any number of values"
-        )
-    return SourceTable(
-        stem_of(source.name), str(path), distinct(cells), rows, (line, tuple(cells)), commas=file.sign in ";\t|"
+        return
+    check_width(len(cells), f"line {line:,}: it")
+    table = SourceTable(
+        stem_of(source.name), str(path), distinct(cells), first=(line, tuple(cells)), commas=file.sign in ";\t|"
     )
+    empty = True
+    for each in batches(table, rows, problem):
+        empty = False
+        yield each
+    if empty:
+        problem(f"{path} has a header and no row below it.", ValueError())
+
+
+def check_width(columns: int, place: str) -> None:
+    """Make sure that a table has not too many columns.
+
+    Raises:
+        Refused: It has.
+    """
+    if columns > _MOST_COLUMNS:
+        raise Refused(
+            f"{place} has {columns:,} columns, and at most {_MOST_COLUMNS:,} are read; a table with the columns "
+            "head,relation,tail may hold any number of values"
+        )
 
 
 def distinct(headers: Sequence[str]) -> tuple[str, ...]:

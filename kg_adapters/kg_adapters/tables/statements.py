@@ -8,7 +8,7 @@ from kg_adapters.files.rows import StatementColumn
 from kg_adapters.labels import RDF_TYPE
 from kg_adapters.tables.iris import ALIAS, CLASS, COMMENT, LABEL, RELATION, escaped, node_of
 from kg_adapters.tables.plan import ColumnPlan, LinkPlan, TablePlan
-from kg_adapters.tables.rows import Batch, SourceTable, batches
+from kg_adapters.tables.rows import Batch, SourceTable
 from kg_adapters.tables.survey import parted
 from kg_adapters.tables.values import MISSING, TEXT, is_address, writer_of
 from kg_adapters.terms import XSD_STRING
@@ -16,45 +16,41 @@ from kg_adapters.terms import XSD_STRING
 _MOST_CACHED: Final = 100_000
 
 
-def table_statements(table: SourceTable, plan: TablePlan, problem: Problem) -> Iterator[list[StatementColumn]]:
-    """Yield the statements of a table, some thousand rows at once.
+class TableWriter:
+    """Writes the rows of one table, with an entity in each.
 
     Args:
         table: The table.
         plan: What becomes of it.
-        problem: Called for every row that cannot be read, or has no id.
+        problem: Called for every row that has no id.
     """
-    writer = _TableWriter(table, plan, problem)
-    yield writer.headers()
-    for batch in batches(table, problem):
-        yield list(writer.statements(batch))
-
-
-class _TableWriter:
-    """Writes the rows of one table."""
 
     def __init__(self, table: SourceTable, plan: TablePlan, problem: Problem) -> None:
         self._table = table
         self._plan = plan
         self._problem = problem
         self._class = CLASS + escaped(table.name)
-        self._rows = 0
+        self._rows = self._said = 0
         self._links = {
             place: _LinkWriter(link) for place, column in enumerate(plan.columns) if (link := column.link) is not None
         }
 
-    def headers(self) -> list[StatementColumn]:
-        """Return the names of the class and of the relations."""
+    def statements(self, batch: Batch) -> list[StatementColumn]:
+        """Return what some rows say; at first, also the names of the class and of the relations."""
+        begun = bool(self._said)
+        self._said += len(batch.lines)
+        return [*([] if begun else self._headers()), *self._statements(batch)]
+
+    def _headers(self) -> list[StatementColumn]:
         names = {self._class: self._table.name}
         names |= {
             node_of(RELATION, column.name): column.name
             for column in self._plan.columns
-            if column.role in {"value", "link"} and not is_address(column.name)
+            if (column.role == "value" or column.link is not None) and not is_address(column.name)
         }
         return [StatementColumn(LABEL, list(names), list(names.values()), XSD_STRING.value)]
 
-    def statements(self, batch: Batch) -> Iterator[StatementColumn]:
-        """Yield what some rows say."""
+    def _statements(self, batch: Batch) -> Iterator[StatementColumn]:
         keys, nodes = self._nodes(batch)
         there = [node for node in nodes if node]
         yield StatementColumn(RDF_TYPE.value, there, [self._class] * len(there), None)
@@ -62,7 +58,7 @@ class _TableWriter:
         whole = len(there) == len(nodes)
         for place, column in enumerate(self._plan.columns):
             cells = batch.columns[place]
-            if column.role in {"id", "label", "empty"}:
+            if column.role in {"id", "label", "empty"} and column.link is None:
                 continue
             if not whole:
                 cells = [cell if node else "" for node, cell in zip(nodes, cells, strict=True)]
@@ -79,7 +75,7 @@ class _TableWriter:
         keys = batch.columns[key]
         for line, each in zip(batch.lines, keys, strict=True):
             if not each:
-                self._problem(f"{self._table.path}, line {line:,}: the id column is empty.", ValueError())
+                self._problem(f"{self._table.place(line)}: the id column is empty.", ValueError())
         return keys, [node_of(space, each) if each else "" for each in keys]
 
     def _labels(self, batch: Batch, keys: Sequence[str], nodes: Sequence[str]) -> StatementColumn:

@@ -1,16 +1,15 @@
 """Read a table once, in bounded memory, for what the plan of all tables needs to know about its columns."""
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from kg_adapters.files.rdf import Problem
 from kg_adapters.tables.options import TableOptions
-from kg_adapters.tables.rows import SourceTable, batches
+from kg_adapters.tables.rows import Batch, SourceTable
 from kg_adapters.tables.values import (
     BOOLEAN,
     COMMA,
@@ -94,36 +93,28 @@ class TableSurvey:
     """What is known about a table.
 
     Args:
-        name: What it is called.
-        path: Where it is, for messages.
+        source: What its source says about it.
         rows: How many there are below the header.
         columns: Its columns.
         even: Whether all rows have as many cells as the header.
         repeated: Whether the second cell of the header is in the second column again, and half of that column repeats.
-        commas: Whether numbers may have a decimal comma.
-        key: The column that the source declares to hold ids.
-        links: The table and column that the source declares a column to refer to.
     """
 
-    name: str
-    path: str
+    source: SourceTable
     rows: int
     columns: tuple[ColumnSurvey, ...]
     even: bool = True
     repeated: bool = False
-    commas: bool = False
-    key: str | None = None
-    links: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.source.name
 
     @property
     def names(self) -> tuple[str, ...]:
         """The headers."""
         return tuple(column.name for column in self.columns)
-
-    @property
-    def is_header_alone(self) -> bool:
-        """Whether there is nothing below the header."""
-        return not self.rows and self.even
 
     def is_unique(self, place: int) -> bool:
         """Return whether every row has a cell of its own in a column."""
@@ -272,44 +263,49 @@ def _first_repeat(order: Sequence[Hashes], lines: Sequence[Hashes]) -> tuple[int
     return int(places[said[firsts[numbers[again[0]]]]]), int(places[said[again[0]]])
 
 
-def survey(table: SourceTable, options: TableOptions, problem: Problem, on_batch: Callable[[], None]) -> TableSurvey:
-    """Read a table to its end, and return what is known about its columns.
+class TableSearch:
+    """Collects what is known about the columns of a table.
 
     Args:
         table: The table.
         options: What people said about it.
-        problem: Called for every row that cannot be read.
-        on_batch: Called after some thousand rows.
     """
-    chosen = options.id_column(table.name, table.columns)
-    searches = [_search(table, place, header, options, chosen) for place, header in enumerate(table.columns)]
-    lines, rows, even = list[Hashes](), 0, True
-    for batch in batches(table, problem):
-        even = even and batch.even
-        rows += len(batch.lines)
-        lines.append(np.array(batch.lines, dtype=np.int64))
-        for search, cells in zip(searches, batch.columns, strict=True):
+
+    def __init__(self, table: SourceTable, options: TableOptions) -> None:
+        self._table = table
+        self._options = options
+        self._chosen = options.id_column(table.name, table.columns)
+        self._searches: list[_ColumnSearch] = []
+        self._lines: list[Hashes] = []
+        self._rows = 0
+        self._even = True
+
+    def add(self, table: SourceTable, batch: Batch) -> None:
+        """Add some rows; the table may have got further columns."""
+        self._table = table
+        self._even = self._even and batch.even
+        self._rows += len(batch.lines)
+        self._lines.append(np.array(batch.lines, dtype=np.int64))
+        known = len(self._searches)
+        self._searches += [
+            _search(table, place, header, self._options, self._chosen)
+            for place, header in enumerate(table.columns[known:], start=known)
+        ]
+        for search, cells in zip(self._searches, batch.columns, strict=True):
             search.add(cells)
-        on_batch()
-    columns = tuple(search.survey(lines) for search in searches)
-    return TableSurvey(
-        table.name,
-        table.path,
-        rows,
-        columns,
-        even,
-        _repeats(table, columns, rows),
-        table.commas,
-        table.key,
-        table.links,
-    )
+
+    def survey(self) -> TableSurvey:
+        """Return what is known."""
+        table = self._table
+        columns = tuple(search.survey(self._lines) for search in self._searches)
+        repeats = _repeats(table, columns, self._rows)
+        return TableSurvey(table, self._rows, columns, self._even, repeats)
 
 
 def _search(table: SourceTable, place: int, header: str, options: TableOptions, chosen: str | None) -> _ColumnSearch:
     kinds = options.kind_of(table.name, header)
-    likely = (
-        place == 0 or header in {chosen, table.key} or plain(header) in ID_NAMES or words_of(header)[-1:] == ("id",)
-    )
+    called = plain(header) in ID_NAMES or words_of(header)[-1:] == ("id",)
+    likely = place == 0 or called or header in {chosen, table.key, *table.links}
     return _ColumnSearch(
         header,
         KindSearch(header, commas=table.commas, chosen=kinds),
