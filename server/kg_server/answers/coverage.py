@@ -365,7 +365,7 @@ def _most_telling(
     """Return how many have one of some relations in the class where most have it; None if nothing is known."""
     asked: list[tuple[Iri, Direction]] = [(each, direction) for each in relations]
     inverses = (profile.inverse_of(each) for each in relations)
-    asked += [(each, OPPOSITE[direction]) for each in inverses if each is not None]
+    asked.extend((each, OPPOSITE[direction]) for each in inverses if each is not None)
     found = [
         (coverage, known.property(iri, side))
         for known in classes

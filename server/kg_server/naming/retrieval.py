@@ -1,11 +1,12 @@
 """Retrieve: what texts name, each with its verdict."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final, TypedDict
+
+from pydantic import TypeAdapter, ValidationError
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.models import Candidate
@@ -134,10 +135,9 @@ async def _listed(graph: KGAdapter, whole: Identity, kind: Node | None) -> Seque
 def _texts_in(text: str) -> list[str]:
     """Return the texts of a list: in JSON, or with commas between them."""
     try:
-        read: object = json.loads(text) if text.startswith("[") else None
-    except ValueError:
-        read = None
-    parts = [str(each) for each in read] if isinstance(read, list) else text.split(",")
+        parts = TypeAdapter(list[str]).validate_json(text)
+    except ValidationError:
+        parts = text.split(",")
     return list(dict.fromkeys(filter(None, map(str.strip, parts))))
 
 
