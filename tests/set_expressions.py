@@ -24,6 +24,7 @@ from kg_adapters.algebra import (
     NumberOf,
     Numbers,
     Operator,
+    Outranks,
     Reached,
     SetExpression,
     Step,
@@ -100,6 +101,7 @@ _hops = st.one_of(
     st.builds(Hop, st.tuples(_steps, _steps), st.booleans()),
 )
 _paths: st.SearchStrategy[HopPath] = st.lists(_hops, min_size=1, max_size=2).map(lambda hops: HopPath(tuple(hops)))
+_values: st.SearchStrategy[ValueOf] = st.builds(ValueOf, _paths)
 _quantities: st.SearchStrategy[Measure] = st.builds(ValueOf, _paths, st.just("number"), st.just(iri("km")))
 _numbers: st.SearchStrategy[Measure] = st.one_of(st.builds(ValueOf, _paths), _quantities, st.builds(NumberOf, _paths))
 _measures: st.SearchStrategy[Measure] = st.one_of(_numbers, st.builds(ValueOf, _paths, st.just("date")))
@@ -120,6 +122,7 @@ def _larger(smaller: st.SearchStrategy[SetExpression]) -> st.SearchStrategy[SetE
         st.builds(Meets, _paths, _paths),
         st.builds(Compares, _paths, st.sampled_from(OPERATORS), st.sampled_from(GIVEN)),
         st.builds(Compares, _paths, st.just("~"), st.just(GIVEN[-1])),
+        st.builds(Outranks, _values, _values, st.sampled_from(OPERATORS)),
         st.builds(Numbers, _paths, st.sampled_from(OPERATORS), st.integers(0, 3)),
     )
     return st.one_of(

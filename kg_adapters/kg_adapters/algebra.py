@@ -164,7 +164,24 @@ class Numbers:
         _require(self.operator != "~", "~ looks for a text in texts; this is a number of nodes.")
 
 
-Condition: TypeAlias = Has | Linked | Meets | Compares | Numbers
+@dataclass(frozen=True, slots=True)
+class Outranks:
+    """True of a node of which some measured value stands in a relation to some value of another measure of its own.
+
+    Both are ordered as in `ValueOf`: so of dates `1977` is not `=` to `1977-01-01`, but less.
+    """
+
+    by: ValueOf
+    other: ValueOf
+    operator: Operator
+
+    def __post_init__(self) -> None:
+        same = (self.by.kind, self.by.unit) == (self.other.kind, self.other.unit)
+        _require(same, "Values of different kinds or units do not compare.")
+        _require(self.operator != "~", "~ looks for a text in texts; these are numbers or dates.")
+
+
+Condition: TypeAlias = Has | Linked | Meets | Compares | Numbers | Outranks
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,12 @@ from kg_adapters.algebra import (
     Meets,
     Members,
     Minus,
+    Outranks,
     Reached,
     SetExpression,
     Step,
     Union,
+    ValueOf,
     Values,
 )
 from kg_adapters.errors import BackendTimeout, Unsupported
@@ -213,4 +215,8 @@ def _sides(hop: Hop) -> Iterator[tuple[Direction, frozenset[Iri] | None]]:
 
 
 def _paths_of(condition: Condition) -> tuple[HopPath, ...]:
-    return (condition.path, condition.other) if isinstance(condition, Meets) else (condition.path,)
+    match condition:
+        case Meets(path, other) | Outranks(ValueOf(path), ValueOf(other)):
+            return path, other
+        case _:
+            return (condition.path,)

@@ -104,7 +104,7 @@ async def test_what_is_shared_over_a_relation_and_its_inverse_is_told_once(towns
         ("Group[Type[city], population]", "5 groups. Over 5 nodes."),
         ("Top[Group[Type[city], population], 1]", "3,000: 2. Of 5 groups."),
         ("Bottom[Group[Type[city], population], 2]", "4 groups. Of 5 groups. Over 5 nodes."),
-        ("Table[Type[city], population, contains]", "5 rows. In all: population 18,000."),
+        ("Table[Type[city], population, contains]", "5 rows.\nin all | population | 18,000"),
         ("Count[Top[Type[city], inception, 1]]", "1. 2 more have no inception and are not counted."),
         (
             "Top[Where[Type[city], population < 4000], inception]",

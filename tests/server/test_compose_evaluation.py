@@ -205,6 +205,9 @@ async def test_every_example_of_the_page_is_answered(world: LocalAdapter) -> Non
     ("expression", "result"),
     [
         ("Sum[Neighbor[FGC, -parent company], number of employees]", "7,983"),
+        ("Count[Where[Type[match], home score > away score]]", "197"),
+        ("Count[Where[Type[match], home score != away score]]", "323"),
+        ("Count[Where[Type[match], home score = away score]]", "85"),
         ("Count[Where[Neighbor[River Surna, -crosses], length > 298 m]]", "4"),
         ("Count[Where[Neighbor[Vlenine Janstuák, -directed by], premiere > 1977]]", "3"),
     ],

@@ -261,6 +261,7 @@ def _lines(parts: Sequence[Worked], expression: str, max_tokens: int) -> Iterato
     """Yield what may be said, the most important first; parts take turns, so that a long one hides no other."""
     if len(parts) > 1:
         yield from (part_line(number, part, expression) for number, part in enumerate(parts, start=1))
+    yield from (line for part in parts for line in part.totals)
     for number, part in enumerate(parts, start=1):
         if part.query is not None:
             yield query_line(number, part.query)
@@ -304,7 +305,13 @@ class _Report:
         """Return the lines without the evidence that would take more than their share."""
         left: list[Told] = []
         proof = 1.0 if self.evidence == "all" else EVIDENCE_SHARE
-        shares: dict[Section, float] = {"part": 1.0, "sparql": SPARQL_SHARE, "result": 1.0, "evidence": proof}
+        shares: dict[Section, float] = {
+            "part": 1.0,
+            "total": 1.0,
+            "sparql": SPARQL_SHARE,
+            "result": 1.0,
+            "evidence": proof,
+        }
         for section, share in shares.items():
             lines = [line for line in self.lines if line.section == section]
             left += lines[: fitting([line.shown(self.names) for line in lines], int(self.max_tokens * share))]
@@ -319,7 +326,7 @@ class _Report:
             summary=self._summary(kept),
             read=read or None,
             parts=self._rows(kept, "part") or [self._only_part()],
-            results=self._rows(kept, "result"),
+            results=[*self._rows(kept, "total"), *self._rows(kept, "result")],
             evidence=self._rows(kept, "evidence"),
             sparql=self._rows(kept, "sparql") if self.explain else None,
             **rows.fields(),
@@ -341,7 +348,7 @@ class _Report:
 
     def _ordered(self, kept: Sequence[Told]) -> Iterator[Told]:
         """Yield lines as they are read: each part with its results, then its evidence and its query."""
-        order: tuple[Section, ...] = ("part", "result", "evidence", "sparql")
+        order: tuple[Section, ...] = ("part", "total", "result", "evidence", "sparql")
         yield from sorted(kept, key=lambda line: (line.part, order.index(line.section)))
 
     def _rows(self, kept: Sequence[Told], section: Section) -> list[list[str]]:

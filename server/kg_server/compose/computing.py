@@ -44,7 +44,7 @@ from kg_server.compose.filters import AGGREGATES, BEYOND
 from kg_server.compose.lines import RemarkRequest, Told, Worked, chain, kind_of_term, noun, one_source, told
 from kg_server.compose.naming import ALL_WAYS, count_of
 from kg_server.compose.reading import Reader
-from kg_server.compose.remarks import remarks_on
+from kg_server.compose.remarks import remarks_on, totals_of
 from kg_server.compose.syntax import Call, EntityRef, Operand
 from kg_server.concurrency import off_loop
 
@@ -245,6 +245,7 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
     if wanted.witnesses and worked.evidence:
         with_what = (line for witness in reader.heard.compared for line in chain(number, witness))
         worked = replace(worked, evidence=(*worked.evidence, *with_what))
+    worked = replace(worked, totals=await totals_of(graph, number, asked, computed, request))
     notes, knowledge = await remarks_on(graph, asked, computed, request)
     yield replace(worked, notes=(*worked.notes, *notes), knowledge=knowledge or worked.knowledge)
 

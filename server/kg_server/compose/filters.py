@@ -19,6 +19,7 @@ from kg_adapters.algebra import (
     Minus,
     Numbers,
     Operator,
+    Outranks,
     SetExpression,
     Step,
     ValueOf,
@@ -140,6 +141,20 @@ def kept_by_meeting(of: SetExpression, way: Way, other: Way, operator: Operator)
     if operator == "=":
         return met
     return Minus((Kept(Kept(of, Has(way.path)), Has(other.path)), met))
+
+
+def kept_by_order(of: SetExpression, way: Way, other: Way, operator: Operator) -> SetExpression:
+    """Return the members of a set whose values at the ends of two ways, numbers or dates, compare.
+
+    Raises:
+        Unfit: They are of different kinds or units.
+    """
+    if way.kind is None or way.kind != other.kind or way.unit != other.unit:
+        raise Unfit(f"{way.name} and {other.name} do not compare: both need numbers of one unit, or dates.")
+    one, two = (ValueOf(each.path, way.kind, way.unit) for each in (way, other))
+    if operator != "!=":
+        return Kept(of, Outranks(one, two, operator))
+    return Minus((Kept(Kept(of, Has(way.path)), Has(other.path)), Kept(of, Outranks(one, two, "="))))
 
 
 def written_number(text: str) -> float | None:

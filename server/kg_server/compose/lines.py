@@ -31,7 +31,7 @@ from kg_server.compose.syntax import Call, Kind, RefusedPart
 from kg_server.names import Names, shown_datatype
 from kg_server.naming.refusals import MisreadExpression
 
-Section: TypeAlias = Choice["part", "result", "evidence", "sparql"]
+Section: TypeAlias = Choice["part", "total", "result", "evidence", "sparql"]
 
 _MAX_REASON: Final = 300
 _EXPRESSION: Final = 100
@@ -120,6 +120,7 @@ class Worked:
         typing: The relations from an instance to its class.
         query: SPARQL that asks the same, where it is wanted.
         failure: Why it was not worked out.
+        totals: The lines of sums over all results.
     """
 
     call: Call | RefusedPart
@@ -137,6 +138,7 @@ class Worked:
     typing: frozenset[Iri] = frozenset()
     query: str | None = None
     failure: KGError | None = None
+    totals: tuple[Told, ...] = ()
 
 
 def part_line(number: int, part: Worked, source: str) -> Told:

@@ -35,6 +35,7 @@ from kg_server.compose.filters import (
     kept_by_meeting,
     kept_by_members,
     kept_by_name,
+    kept_by_order,
     kept_by_value,
     number_in,
     total_of,
@@ -214,7 +215,12 @@ class Reader:
             if not isinstance(value, Words):
                 return await self._kept_by_call(of, way, operator, value)
             if way.to_values and not (way.to_nodes and _sort_of(value) == "relation"):
-                return kept_by_value(of, way, operator, value.text)
+                other = await self._other_values(of, way, operator, value)
+                return (
+                    kept_by_value(of, way, operator, value.text)
+                    if other is None
+                    else kept_by_order(of, way, other, operator)
+                )
             return await self._kept_by_nodes(of, way, operator, value)
         except Unfit as error:
             raise self.misread(value.span, str(error)) from error
@@ -274,9 +280,16 @@ class Reader:
             self.heard.note(f"No entity matches {quoted}, so it is read as how many.")
         return number
 
-    async def _other_way(self, of: SetExpression, value: Words) -> Way | None:
+    async def _other_values(self, of: SetExpression, way: Way, operator: Operator, value: Words) -> Way | None:
+        """Return the way to other numbers or dates that a value without digits names; None where it names none."""
+        if way.kind is None or operator == "~" or value.quoted or not value.text[:1].isalpha():
+            return None
+        other = await self._other_way(of, value, "feature")
+        return None if other is None or not other.to_values else await self._in_one_unit(other, of)
+
+    async def _other_way(self, of: SetExpression, value: Words, sort: Sort = "relation") -> Way | None:
         try:
-            return await self.routes.way(route_in(value), of, "relation")
+            return await self.routes.way(route_in(value), of, sort)
         except MisreadExpression:
             return None
 

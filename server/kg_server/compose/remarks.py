@@ -19,6 +19,7 @@ from kg_adapters.algebra import (
     Members,
     Minus,
     Numbers,
+    Outranks,
     Reached,
     SetExpression,
     Step,
@@ -37,7 +38,7 @@ from kg_adapters.values import compared_kind_of, unit_of
 from kg_server.answers.coverage import NEARLY_ALL, absence, counted_clause, folded, thinness
 from kg_server.answers.remarks import first_without, led_elsewhere, left_out
 from kg_server.answers.results import Knowledge, Note, Over
-from kg_server.compose.lines import RemarkRequest, noun, plain_number
+from kg_server.compose.lines import RemarkRequest, Told, exactness, noun, plain_number
 from kg_server.compose.naming import count_of
 
 
@@ -46,8 +47,9 @@ async def remarks_on(
 ) -> tuple[tuple[Note, ...], Knowledge | None]:
     """Return what an answer means and what it is of."""
     notes, knowledge = await _meant(graph, asked, computed)
-    if isinstance(asked.question, Grouped | Tabled):
-        notes = (*await _totals(graph, asked, computed, request), *notes)
+    if isinstance(asked.question, Grouped) and computed.count.value > 1 and not graph.remote:
+        members = await count_of(graph, Kept(asked.of, Has(asked.question.by)), request.timeout_s)
+        notes = ((f"Over {noun(members, 'node')}.",), *notes)
     if asked.counting or isinstance(asked.question, Aggregated):
         notes = (*await _operands(graph, asked, computed, request), *notes)
     if not notes and computed.count == Count(0):
@@ -85,7 +87,24 @@ async def _meant(
     return (), None
 
 
-_FEWEST_TOTALLED: Final = 2
+async def totals_of(
+    graph: KGAdapter, number: int, asked: RemarkRequest, computed: Computed, request: SetRequest
+) -> tuple[Told, ...]:
+    """Return the sums of the numbers in a table of several rows; a remote graph is not asked for them."""
+    if graph.remote or computed.count.value <= 1:
+        return ()
+    sums: list[Told] = []
+    for way in asked.ways:
+        datatypes = () if way.values is None else way.values.datatypes
+        if way.kind == "number" and way.over is not None and not any(map(is_unit, datatypes)):
+            question = Aggregated(asked.of, ValueOf(way.path, "number"), "sum")
+            found = await compute_sets(graph, replace(request, question=question, limit=0, witnesses=0))
+            if isinstance(found.value, float) and found.measured.value > 1:
+                total = plain_number(found.value)
+                row = (str(number), "", way.over, total, exactness(found.count))
+                sums.append(Told(("in all | ", way.over, " | ", total), row, (), "total", number))
+    return tuple(sums)
+
 
 MOST_NAMED: Final = 5
 """Up to how many members are named."""
@@ -102,27 +121,6 @@ async def _operands(
         return ()
     found = await compute_sets(graph, replace(request, limit=MOST_NAMED, witnesses=0))
     return (_listed("Namely ", [(member,) for member in found.members]),)
-
-
-async def _totals(graph: KGAdapter, asked: RemarkRequest, computed: Computed, request: SetRequest) -> tuple[Note, ...]:
-    """Return how many are in groups, and the sums of a table's numbers; a remote graph is not asked for it."""
-    if graph.remote or computed.count.value < _FEWEST_TOTALLED:
-        return ()
-    if isinstance(asked.question, Grouped):
-        return ((f"Over {noun(await count_of(graph, Kept(asked.of, Has(asked.question.by))), 'node')}.",),)
-    sums: list[Note] = []
-    for way in asked.ways:
-        if (
-            way.kind == "number"
-            and way.over is not None
-            and way.values is not None
-            and not any(map(is_unit, way.values.datatypes))
-        ):
-            question = Aggregated(asked.of, ValueOf(way.path, "number"), "sum")
-            total = (await compute_sets(graph, replace(request, question=question, limit=0, witnesses=0))).value
-            if isinstance(total, float):
-                sums.append((way.over, f" {plain_number(total)}"))
-    return (_listed("In all: ", sums),) if sums else ()
 
 
 async def _measured(
@@ -279,7 +277,9 @@ async def _leaving_nothing(graph: KGAdapter, step: SetExpression, number: str) -
             return f"None of the {number} has ", _last_over(graph, path), "."
         case Kept(among, Linked(HopPath((Hop((Step(relation, "out"), *_)),)) as path, Members((node,)))):
             led = await led_elsewhere(graph, relation, node, _owner(among)) or (".",)
-        case Kept(_, Linked(path) | Compares(path) | Numbers(path)) | Minus((Kept(_, Has()), Kept(_, Linked(path)))):
+        case Minus((Kept(_, Has()), Kept(_, Linked(path)))):
+            led = (".",)
+        case Kept(_, Linked(path) | Compares(path) | Numbers(path) | Outranks(ValueOf(path))):
             led = (".",)
         case Minus((_, Kept(_, Has(path)))):
             return f"All {number} have ", _last_over(graph, path), "."

@@ -20,6 +20,8 @@ from kg_adapters.algebra import (
     Members,
     Minus,
     Numbers,
+    Operator,
+    Outranks,
     Reached,
     SetExpression,
     Step,
@@ -28,6 +30,7 @@ from kg_adapters.algebra import (
     Values,
     holds_values,
 )
+from kg_adapters.index.columns import Floats
 from kg_adapters.index.graph_index import Dictionary, Longs
 from kg_adapters.index.sets.values import IndexValues, Mask
 from kg_adapters.index.sets.walks import EMPTY, PathEnds, SetLimits, Walks, distinct, within
@@ -195,6 +198,11 @@ def _true_of(sets: SetMembers, nodes: Longs, condition: Condition) -> Mask:
             return within(nodes, sets.walks.before(sets.nodes(to), path))
         case Meets(path, other):
             return _meets(sets, nodes, sets.walks.ends(nodes, path), sets.walks.ends(nodes, other))
+        case Outranks(by, other, operator):
+            mine, theirs = (
+                sets.values.measured(sets.walks.ends(nodes, each.path), each, len(nodes))[:2] for each in (by, other)
+            )
+            return _outranks(mine, theirs, operator, len(nodes))
         case Numbers(path, operator, number):
             sizes = sets.values.sizes(sets.walks.ends(nodes, path), path, len(nodes))
             return np.isin(np.sign(sizes - number), SIGNS[operator])
@@ -209,6 +217,26 @@ def _true_of(sets: SetMembers, nodes: Longs, condition: Condition) -> Mask:
             same = (sets.values.literal(row) in wanted for row in ends.rows.tolist())
             places = ends.value_places[np.fromiter(same, np.bool_, len(ends.rows))]
     return _mask(places, len(nodes))
+
+
+def _outranks(mine: tuple[Longs, Floats], theirs: tuple[Longs, Floats], operator: Operator, count: int) -> Mask:
+    """Say of which places some order of the one stands in a relation to some order of the other."""
+    if operator == "=":
+        different = np.unique(np.append(mine[1], theirs[1]))
+        one, other = (places * len(different) + np.searchsorted(different, each) for places, each in (mine, theirs))
+        return _mask(mine[0][within(one, distinct(other))], count)
+    (least, greatest), (their_least, their_greatest) = _extremes(*mine, count), _extremes(*theirs, count)
+    has = _mask(mine[0], count) & _mask(theirs[0], count)
+    pairs = ((greatest, their_least), (least, their_greatest))
+    found = [np.isin((one > other).astype(np.int64) - (one < other), SIGNS[operator]) for one, other in pairs]
+    return has & (found[0] | found[1])
+
+
+def _extremes(places: Longs, orders: Floats, count: int) -> tuple[Floats, Floats]:
+    least, greatest = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(least, places, orders)
+    np.maximum.at(greatest, places, orders)
+    return least, greatest
 
 
 def _meets(sets: SetMembers, nodes: Longs, one: PathEnds, other: PathEnds) -> Mask:

@@ -23,6 +23,7 @@ from kg_adapters.algebra import (
     Members,
     Minus,
     Numbers,
+    Outranks,
     Reached,
     SetExpression,
     Step,
@@ -31,6 +32,7 @@ from kg_adapters.algebra import (
     Values,
     holds_values,
 )
+from kg_adapters.index.columns import Floats
 from kg_adapters.index.graph_index import Dictionary, EdgeTable, Longs
 from kg_adapters.index.neighborhood import has_edge
 from kg_adapters.index.sets.members import SetMembers
@@ -38,6 +40,7 @@ from kg_adapters.index.sets.values import Mask
 from kg_adapters.index.sets.walks import Walks, backwards, distinct, within
 from kg_adapters.labels import Vocabulary
 from kg_adapters.terms import Attribute, Fact, Literal, Triple
+from kg_adapters.values import SIGNS
 
 Accepts: TypeAlias = Callable[[Longs], Mask]
 
@@ -204,10 +207,14 @@ class Witnesses:
         """Return the facts that lead from a node to the value that it is measured by; none where ends are counted."""
         if not isinstance(by, ValueOf):
             return []
-        ends = self._sets.walks.ends(np.array([node], dtype=np.int64), by.path)
-        _, orders, rows = self._sets.values.measured(ends, by, 1)
+        orders, rows = self._orders(node, by)
         row = int(rows[orders.argmin() if best.lowest else orders.argmax()])
         return self.along(node, by.path, [self._sets.values.literal(row)])
+
+    def _orders(self, node: int, by: ValueOf) -> tuple[Floats, Longs]:
+        """Return what orders the values that a node is measured by, and their rows."""
+        ends = self._sets.walks.ends(np.array([node], dtype=np.int64), by.path)
+        return self._sets.values.measured(ends, by, 1)[1:]
 
     def along(self, node: int, path: HopPath, ends: Iterable[Literal | int]) -> list[Fact]:
         """Return the facts of a path from a node to each of some values and nodes."""
@@ -251,10 +258,18 @@ class Witnesses:
                 theirs = frozenset(self._ends(node, other))
                 common = [end for end in self._ends(node, path) if end in theirs][:1]
                 return [*self.along(node, path, common), *self.along(node, other, common)]
-            case Has(path):
-                return self.along(node, path, self._ends(node, path)[:1])
-            case Numbers(path):
-                return self.along(node, path, self._ends(node, path)[:COUNTED_ENDS])
+            case Outranks():
+                return self._compared(node, condition)
+            case Has(path) | Numbers(path):
+                most = 1 if isinstance(condition, Has) else COUNTED_ENDS
+                return self.along(node, path, self._ends(node, path)[:most])
+
+    def _compared(self, node: int, condition: Outranks) -> list[Fact]:
+        (mine, rows), (theirs, others) = (self._orders(node, by) for by in (condition.by, condition.other))
+        signs = (mine[:, None] > theirs).astype(np.int64) - (mine[:, None] < theirs)
+        place, against = np.argwhere(np.isin(signs, SIGNS[condition.operator]))[0].tolist()
+        first, second = (self._sets.values.literal(int(row)) for row in (rows[place], others[against]))
+        return [*self.along(node, condition.by.path, [first]), *self.along(node, condition.other.path, [second])]
 
     def _ends(self, node: int, path: HopPath) -> list[Literal | int]:
         ends = self._sets.walks.ends(np.array([node], dtype=np.int64), path)

@@ -23,6 +23,7 @@ from kg_adapters.algebra import (
     Minus,
     Numbers,
     Operator,
+    Outranks,
     Reached,
     SetExpression,
     Step,
@@ -295,7 +296,10 @@ class SetWriter:
 
     def valued(self, of: SetExpression, by: ValueOf, name: str, value: str, key: str) -> str:
         """Return the pattern of the members of a set, their values and what orders these."""
-        walked = f"{self.group(of, name)} {self.walked(name, by.path, value)}"
+        return f"{self.group(of, name)} {self._measured_by(by, name, value, key)}"
+
+    def _measured_by(self, by: ValueOf, name: str, value: str, key: str) -> str:
+        walked = self.walked(name, by.path, value)
         bound = ordered(value, by.kind, key, self.fresh)
         fits = is_of_kind(value, by.kind, by.unit, self.graph.dialect)
         # What has no key, or one that is not a number, is neither.
@@ -324,7 +328,7 @@ class SetWriter:
             return f"{{ {self.numbered(of, condition, name)} }}"
         return f"{self.group(of, name)} {self._true(condition, name)}"
 
-    def _true(self, condition: Has | Linked | Meets | Compares, name: str) -> str:
+    def _true(self, condition: Has | Linked | Meets | Compares | Outranks, name: str) -> str:
         """Return the pattern that a condition holds of a variable."""
         end = self.fresh()
         found: str
@@ -337,6 +341,12 @@ class SetWriter:
                 found = f"{self.walked(name, path, end)} {self.group(to, end)}"
             case Meets(path, other):
                 found = f"{self.walked(name, path, end)} {self.walked(name, other, end)}"
+            case Outranks(by, other, operator):
+                key, against = self.fresh(), self.fresh()
+                both = (
+                    f"{self._measured_by(by, name, end, key)} {self._measured_by(other, name, self.fresh(), against)}"
+                )
+                found = f"{both} FILTER({key} {operator} {against})"
             case Compares(path, operator, value):
                 found = (
                     f"{self.walked(name, path, end)} {compared(end, operator, value, self.graph.dialect, self.fresh)}"
