@@ -216,13 +216,7 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
         asked = replace(asked, question=replace(asked.question, inverses=await inverses_in_use(graph)))
     if call.function == "Count" and asked.kind != "numbers":
         asked = replace(asked, question=_of_members(asked.question), kind="numbers", counting=True)
-    request = SetRequest(
-        asked.question,
-        limit=0 if asked.counting else _MOST_GROUPS if best_groups else wanted.results,
-        cell_limit=MOST_VALUES if asked.kind == "values" else MOST_IN_CELL,
-        witnesses=wanted.witnesses if _has_steps(call) else 0,
-        timeout_s=wanted.timeout_s,
-    )
+    request = _request(asked, call, wanted, best_groups=best_groups)
     computed = await compute_sets(graph, request)
     if isinstance(computed.value, float) and not isfinite(computed.value):
         raise reader.misread(call.span, BEYOND)
@@ -248,6 +242,16 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
     worked = replace(worked, totals=await totals_of(graph, number, asked, computed, request))
     notes, knowledge = await remarks_on(graph, asked, computed, request)
     yield replace(worked, notes=(*worked.notes, *notes), knowledge=knowledge or worked.knowledge)
+
+
+def _request(asked: RemarkRequest, call: Call, wanted: Wanted, *, best_groups: bool) -> SetRequest:
+    return SetRequest(
+        asked.question,
+        limit=0 if asked.counting else _MOST_GROUPS if best_groups else wanted.results,
+        cell_limit=MOST_VALUES if asked.kind == "values" else MOST_IN_CELL,
+        witnesses=wanted.witnesses if _has_steps(call) else 0,
+        timeout_s=wanted.timeout_s,
+    )
 
 
 _MOST_GROUPS: Final = 10_000
