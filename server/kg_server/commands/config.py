@@ -23,17 +23,77 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.registry import path_of, require_graph
 from kg_boundary.private_files import write_private
-from kg_boundary.regular_files import parse_toml, parsed, read_regular
+from kg_boundary.regular_files import parse_toml, read_regular
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import in_quotes
 from kg_server.commands import options
+from kg_server.commands.commented_json import read_commented, with_member
 from kg_server.commands.invocation import SECRET_VARIABLES, Invocation, invocation
 from kg_server.commands.output import say, warn
 from kg_server.settings import APP, ENVIRONMENT_PREFIX
 
-Host: TypeAlias = Literal["claude", "cursor", "vscode", "codex"]
+Host: TypeAlias = Literal["claude", "claude-code", "cursor", "vscode", "codex", "windsurf", "zed", "gemini", "lmstudio"]
 
 SERVER_NAME: Final = "kg-sextant"
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class HostFormat:
+    """Where an MCP client keeps its servers, and how it writes them.
+
+    Args:
+        where: Where people find the file, or what they run instead of editing it.
+        folder: The folder that the file is below: the home folder, that of the settings of desktop programs, or that of
+            the settings of command lines, which is also in the home folder on a Mac.
+        file: The file below that folder.
+        section: The object, or table, that holds the servers by name.
+        more: What each server's entry has besides the command.
+        variable: The environment variable that names another folder for the file, if there is one.
+    """
+
+    where: str
+    folder: Literal["home", "applications", "config"]
+    file: str
+    section: str = "mcpServers"
+    more: Mapping[str, str] = field(default_factory=dict[str, str])
+    variable: str | None = None
+
+    @property
+    def is_toml(self) -> bool:
+        """Whether the file is TOML; others are JSON, perhaps with comments."""
+        return self.file.endswith(".toml")
+
+
+HOSTS: Final[Mapping[Host, HostFormat]] = {
+    "claude": HostFormat(
+        "Claude Desktop: Settings, Developer, Edit Config, then restart it.",
+        "applications",
+        "Claude/claude_desktop_config.json",
+    ),
+    "claude-code": HostFormat(
+        "Claude Code: run this instead: {command}", "home", ".claude.json", more={"type": "stdio"}
+    ),
+    "cursor": HostFormat("Cursor: ~/.cursor/mcp.json, or .cursor/mcp.json in a project.", "home", ".cursor/mcp.json"),
+    "vscode": HostFormat(
+        "VS Code: .vscode/mcp.json in a workspace, or the command MCP: Open User Configuration.",
+        "applications",
+        "Code/User/mcp.json",
+        "servers",
+        {"type": "stdio"},
+    ),
+    "codex": HostFormat("Codex: ~/.codex/config.toml.", "home", ".codex/config.toml", "mcp_servers", {}, "CODEX_HOME"),
+    "windsurf": HostFormat(
+        "Windsurf: ~/.codeium/windsurf/mcp_config.json.", "home", ".codeium/windsurf/mcp_config.json"
+    ),
+    "zed": HostFormat("Zed: the command zed: open settings.", "config", "zed/settings.json", "context_servers"),
+    "gemini": HostFormat(
+        "Gemini CLI: ~/.gemini/settings.json, or .gemini/settings.json in a project.", "home", ".gemini/settings.json"
+    ),
+    "lmstudio": HostFormat("LM Studio: Program, Install, Edit mcp.json.", "home", ".lmstudio/mcp.json"),
+}
+"""The clients that `config` knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,39 +119,29 @@ class Block:
     where: str
 
 
-def block_for(host: Host, launch: Launch) -> Block:
-    """Return the block that makes a host start the server."""
-    match host:
-        case "claude":
-            where = (
-                "Claude Desktop: Settings, Developer, Edit Config, then restart it.\n"
-                f"Claude Code: run this instead: {claude_code_command(launch)}"
-            )
-            return Block(_json({"mcpServers": {SERVER_NAME: _entry(launch)}}), where)
-        case "cursor":
-            where = "Cursor: ~/.cursor/mcp.json, or .cursor/mcp.json in a project."
-            return Block(_json({"mcpServers": {SERVER_NAME: _entry(launch)}}), where)
-        case "vscode":
-            where = "VS Code: .vscode/mcp.json in a workspace, or the command MCP: Open User Configuration."
-            return Block(_json({"servers": {SERVER_NAME: {"type": "stdio", **_entry(launch)}}}), where)
-        case "codex":
-            return Block(_codex(launch), "Codex: ~/.codex/config.toml.")
+def block_for(host: Host, launch: Launch, name: str = SERVER_NAME) -> Block:
+    """Return the block that makes a host start the server under a name."""
+    form, entry = HOSTS[host], _entry(host, launch)
+    where = form.where.format(command=claude_code_command(launch, name)) if host == "claude-code" else form.where
+    if form.is_toml:
+        return Block(_toml(form.section, name, launch), where)
+    return Block(json.dumps({form.section: {name: entry}}, ensure_ascii=False, indent=2), where)
 
 
-def claude_code_command(launch: Launch) -> str:
+def claude_code_command(launch: Launch, name: str = SERVER_NAME) -> str:
     """Return the line that adds the server to Claude Code."""
     variables = [part for key, value in launch.environment.items() for part in ("--env", f"{key}={value}")]
-    return shlex.join(["claude", "mcp", "add", SERVER_NAME, *variables, "--", launch.command, *launch.arguments])
+    return shlex.join(["claude", "mcp", "add", name, *variables, "--", launch.command, *launch.arguments])
 
 
-def _entry(launch: Launch) -> dict[str, object]:
-    entry: dict[str, object] = {"command": launch.command, "args": list(launch.arguments)}
+def _entry(host: Host, launch: Launch) -> dict[str, object]:
+    entry: dict[str, object] = {**HOSTS[host].more, "command": launch.command, "args": list(launch.arguments)}
     return {**entry, "env": dict(launch.environment)} if launch.environment else entry
 
 
-def _codex(launch: Launch) -> str:
+def _toml(section: str, name: str, launch: Launch) -> str:
     arguments = ", ".join(_quoted(argument) for argument in launch.arguments)
-    lines = [f"[mcp_servers.{SERVER_NAME}]", f"command = {_quoted(launch.command)}", f"args = [{arguments}]"]
+    lines = [f"[{section}.{name}]", f"command = {_quoted(launch.command)}", f"args = [{arguments}]"]
     if launch.environment:
         pairs = ", ".join(f"{key} = {_quoted(value)}" for key, value in launch.environment.items())
         lines.append(f"env = {{ {pairs} }}")
@@ -102,12 +152,6 @@ def _quoted(text: str) -> str:
     # A JSON string is a TOML basic string, once nothing is escaped as a pair of surrogates.
     return json.dumps(text, ensure_ascii=False)
 
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2)
-
-
-_INDENT: Final = re.compile(r"^[{\[]\s*?\n([ \t]+)", re.MULTILINE)
 
 _TABLE: Final = re.compile(r"^\s*\[")
 
@@ -121,18 +165,15 @@ def client_file(host: Host, home: Path, environ: Mapping[str, str], system: str)
         environ: The environment, which may name other folders.
         system: `linux`, `darwin` or `win32`, as `sys.platform` has it.
     """
-    match host:
-        case "claude":
-            return _applications(home, environ, system) / "Claude" / "claude_desktop_config.json"
-        case "cursor":
-            return home / ".cursor" / "mcp.json"
-        case "vscode":
-            return _applications(home, environ, system) / "Code" / "User" / "mcp.json"
-        case "codex":
-            return Path(environ.get("CODEX_HOME") or home / ".codex") / "config.toml"
+    form = HOSTS[host]
+    folders = {"home": home, "applications": _applications(home, environ, system)}
+    folders["config"] = home / ".config" if system == "darwin" else folders["applications"]
+    if form.variable is not None and environ.get(form.variable):
+        return Path(environ[form.variable]) / PurePath(form.file).name
+    return folders[form.folder] / form.file
 
 
-def merged(host: Host, launch: Launch, before: str, path: PurePath) -> str:
+def merged(host: Host, launch: Launch, before: str, path: PurePath, name: str = SERVER_NAME) -> str:
     """Return the text of a client's file with this server in it, and everything else as it was.
 
     Args:
@@ -140,12 +181,14 @@ def merged(host: Host, launch: Launch, before: str, path: PurePath) -> str:
         launch: How it starts the server.
         before: The text of the file now; empty where there is none.
         path: The file, for messages.
+        name: What the client calls the server; another server of that name is replaced.
 
     Raises:
         InvalidRequest: The file has another form.
     """
-    block = block_for(host, launch).text
-    return _merged_toml(block, before, path) if host == "codex" else _merged_json(block, before, path)
+    if HOSTS[host].is_toml:
+        return _merged_toml(block_for(host, launch, name).text, before, path, name)
+    return _merged_json(host, _entry(host, launch), before, path, name)
 
 
 def _applications(home: Path, environ: Mapping[str, str], system: str) -> Path:
@@ -158,26 +201,26 @@ def _applications(home: Path, environ: Mapping[str, str], system: str) -> Path:
             return Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
 
 
-def _merged_json(block: str, before: str, path: PurePath) -> str:
-    ((key, added),) = _OBJECTS.validate_json(block).items()
+def _merged_json(host: Host, entry: dict[str, object], before: str, path: PurePath, name: str) -> str:
+    section, text = HOSTS[host].section, before if before.strip() else "{\n}\n"
     try:
-        whole = _OBJECT.validate_python(parsed(json.loads, before) if before.strip() else {})
+        whole = _OBJECT.validate_python(read_commented(text))
     except ValueError as error:
         reason = "it holds no object" if isinstance(error, ValidationError) else str(error)
         raise InvalidRequest(f"{path} is not JSON as expected ({reason}). Nothing was written: {_BY_HAND}") from error
     try:
-        servers = _OBJECT.validate_python(whole.get(key, {}))
+        servers = _OBJECT.validate_python(whole.get(section, {}))
     except ValueError as error:
-        raise InvalidRequest(f"{path} has no object at {key!r}. Nothing was written: {_BY_HAND}") from error
-    whole[key] = {**servers, SERVER_NAME: added[SERVER_NAME]}
-    indent = _INDENT.search(before)
-    return json.dumps(whole, ensure_ascii=False, indent=indent[1] if indent else 2) + "\n"
+        raise InvalidRequest(f"{path} has no object at {section!r}. Nothing was written: {_BY_HAND}") from error
+    if servers.get(name) == entry:
+        return before
+    return with_member(text, (section, name), entry)
 
 
-def _merged_toml(block: str, before: str, path: PurePath) -> str:
+def _merged_toml(block: str, before: str, path: PurePath, name: str) -> str:
     expected = _read_toml(before, path)
     ours = tomllib.loads(block)["mcp_servers"]
-    kept, place = _without_our_tables(before)
+    kept, place = _without_table(before, name)
     lines = [*kept[:place], *block.splitlines(), *([""] if kept[place:] else []), *kept[place:]]
     if place == len(kept) and kept and kept[-1].strip():
         lines.insert(place, "")
@@ -188,7 +231,7 @@ def _merged_toml(block: str, before: str, path: PurePath) -> str:
     except ValueError:
         same = False
     if not same:
-        raise InvalidRequest(f"{path} writes {SERVER_NAME} in another way. Nothing was written: {_BY_HAND}")
+        raise InvalidRequest(f"{path} writes {name} in another way. Nothing was written: {_BY_HAND}")
     return after
 
 
@@ -199,14 +242,14 @@ def _read_toml(text: str, path: PurePath) -> dict[str, object]:
         raise InvalidRequest(f"{path} is not TOML ({error}). Nothing was written: {_BY_HAND}") from error
 
 
-def _without_our_tables(text: str) -> tuple[list[str], int]:
-    """Return the lines of other tables, and the number of the line before which ours stood, or would stand."""
+def _without_table(text: str, name: str) -> tuple[list[str], int]:
+    """Return the lines of other tables, and the number of the line before which this server's stood, or would."""
     kept: list[str] = []
     place = None
     ours = False
     for line in text.splitlines():
         if _TABLE.match(line):
-            ours = re.match(rf"\s*\[mcp_servers\.\"?{SERVER_NAME}\"?[.\]]", line) is not None
+            ours = re.match(rf"\s*\[mcp_servers\.\"?{name}\"?[.\]]", line) is not None
         if not ours:
             kept.append(line)
         elif place is None:
@@ -215,8 +258,6 @@ def _without_our_tables(text: str) -> tuple[list[str], int]:
 
 
 _OBJECT: Final = TypeAdapter(dict[str, object])
-
-_OBJECTS: Final = TypeAdapter(dict[str, dict[str, object]])
 
 _BY_HAND: Final = "add the block by hand, or name another file with --file."
 
@@ -294,21 +335,29 @@ def config(
             help="Add the block to the client's configuration file, after showing the difference; keeps a backup.",
         ),
     ] = False,
+    name: Annotated[
+        str,
+        typer.Option(
+            "--name", metavar="NAME", help="What the client calls this server; several can stand side by side."
+        ),
+    ] = SERVER_NAME,
     file: Annotated[
         Path | None,
         typer.Option("--file", metavar="FILE", help="The file that --write changes, if not the client's usual one."),
     ] = None,
 ) -> None:
     """Print the block that makes an MCP client start this server, or add it to the client's configuration."""
+    if _NAME.fullmatch(name) is None:
+        raise InvalidRequest("--name takes up to 64 letters, digits, hyphens and underscores, as in --name people.")
     called = invocation(context)
     settings = called.load(graph=graph).settings
     require_graph(settings.graph)
     whole = launch(called, settings.graph)
     shown = whole if show_secrets else without_secrets(whole, settings.redactor)
-    block = block_for(host, shown)
+    block = block_for(host, shown, name)
     _require_shown_as_it_is(block.text)
     if write:
-        _write(host, shown, file or client_file(host, Path.home(), called.environ, sys.platform))
+        _write(host, shown, file or client_file(host, Path.home(), called.environ, sys.platform), name)
     else:
         warn(block.where)
     if left_out := _left_out(whole, shown):
@@ -317,31 +366,40 @@ def config(
         print(block.text)
 
 
-def _write(host: Host, shown: Launch, file: Path) -> None:
+def _write(host: Host, shown: Launch, file: Path, name: str) -> None:
     """Add the server to a client's file, after showing what changes and, at a terminal, asking."""
     path = file.resolve()
     there = path.exists()
     try:
-        before = read_regular(path).decode().replace("\r\n", "\n") if there else ""
+        kept = read_regular(path).decode() if there else ""
     except UnicodeDecodeError as error:
         raise InvalidRequest(f"{path} is not text in UTF-8. Nothing was written.") from error
-    after = merged(host, shown, before, path)
+    before = kept.replace("\r\n", "\n")
+    after = merged(host, shown, before, path, name)
     if after == before:
         say(f"{path} has this server already.")
         return
     lines = (before.splitlines(), after.splitlines())
     say("\n".join(difflib.unified_diff(*lines, str(path), "with kg-sextant", n=2, lineterm="")))
+    if name in _servers(host, before):
+        warn(f"This replaces the server {name}. To add one beside it, give it another name, as in --name people.")
     if sys.stdin.isatty():
         typer.confirm("Write this?", abort=True, err=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     backup = path.with_name(f"{path.name}.bak")
     if there:
-        write_private(backup, before.encode())
+        write_private(backup, kept.encode())
     mode = stat.S_IMODE(path.stat().st_mode) if there else None
-    write_private(path, after.encode())
+    write_private(path, (after.replace("\n", "\r\n") if "\r\n" in kept else after).encode())
     if mode is not None:
         path.chmod(mode)
     say(f"Written: {path}{f' (before: {backup})' if there else ''}. Restart the client.")
+
+
+def _servers(host: Host, text: str) -> Mapping[str, object]:
+    """Return the servers in the text of a client's file, which `merged` has read."""
+    whole = parse_toml(text) if HOSTS[host].is_toml else read_commented(text if text.strip() else "{}")
+    return _OBJECT.validate_python(_OBJECT.validate_python(whole).get(HOSTS[host].section, {}))
 
 
 def without_secrets(whole: Launch, redactor: Redactor) -> Launch:

@@ -7,11 +7,13 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from cli_runs import COMMAND, CommandLine, write_graph
 from kg_adapters.errors import InvalidRequest
+from kg_server.commands.commented_json import read_commented, with_member
 from kg_server.commands.config import (
     Host,
     Launch,
@@ -68,7 +70,7 @@ SECRETS = {
 }
 
 
-@pytest.mark.parametrize("host", ["claude", "cursor", "vscode", "codex"])
+@pytest.mark.parametrize("host", get_args(Host))
 def test_secrets_are_printed_only_when_asked_for(cli: CommandLine, host: str) -> None:
     run = cli.run("config", host, "https://ada:pin-code@example.org/?token=sesame", **SECRETS)
     shown = run.out + run.err
@@ -115,26 +117,69 @@ def test_the_command_stands_beside_a_python_of_any_name() -> None:
 
 def test_the_block_is_written_into_the_file_of_a_client_and_the_old_one_kept(cli: CommandLine, tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
-    before = '{\n    "theme": "dark",\n    "mcpServers": {"other": {"command": "other"}}\n}\n'
-    file.write_text(before, encoding="utf-8")
+    lines = (
+        "{",
+        '    "theme": "dark", // mine',
+        '    "mcpServers": {',
+        '        "other": {"command": "o"} // his',
+        "    },",
+        "}",
+    )
+    before = "\r\n".join(lines)
+    file.write_bytes(before.encode())
     file.chmod(0o640)
     run = cli.run("config", "cursor", "sample", "--write", "--file", str(file))
-    written = json.loads(file.read_text(encoding="utf-8"))
-    assert (run.code, list(written), list(written["mcpServers"])) == (
-        0,
-        ["theme", "mcpServers"],
-        ["other", "kg-sextant"],
+    written = file.read_bytes().decode()
+    assert run.code == 0
+    start, end = written.split(",", 2)[0], written[written.index('"args": [\r\n') :]
+    assert written.startswith(
+        before[: before.index(" // his")] + ', // his\r\n        "kg-sextant": {\r\n            "command": '
     )
-    assert written["mcpServers"]["kg-sextant"]["args"][-2:] == ["serve", "sample"]
-    assert '\n    "theme"' in file.read_text(encoding="utf-8")
-    assert (tmp_path / "mcp.json.bak").read_text(encoding="utf-8") == before
+    assert (start, end.splitlines()[-5:]) == (
+        '{\r\n    "theme": "dark"',
+        ['                "sample"', "            ]", "        }", "    },", "}"],
+    )
+    assert (tmp_path / "mcp.json.bak").read_bytes() == before.encode()
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
-    assert next(line for line in run.out.splitlines() if line.startswith("+ ")) == '+    "mcpServers": {'
+    assert f"Written: {file} (before: {file}.bak). Restart the client." in run.out
     again = cli.run("config", "cursor", "sample", "--write", "--file", str(file))
     assert again.out == f"{file} has this server already.\n"
+    beside = cli.run("config", "cursor", "sample:world", "--name", "world", "--write", "--file", str(file))
+    assert (beside.err, '"world": {' in file.read_text(encoding="utf-8")) == ("", True)
+    other = cli.run("config", "cursor", "sample", "--name", "world", "--write", "--file", str(file))
+    assert other.err.startswith("This replaces the server world. To add one beside it, give it another name")
+    kept = read_commented(file.read_text(encoding="utf-8"))
+    assert isinstance(kept, dict)
+    assert list(kept["mcpServers"]) == ["other", "kg-sextant", "world"]
 
 
-@pytest.mark.parametrize("text", ["// mine\n{}", "[]", '{"mcpServers": []}', '{"mcpServers": {}'])
+def test_a_name_that_not_every_client_takes_is_refused(cli: CommandLine) -> None:
+    run = cli.run("config", "zed", "--name", "my graph")
+    assert (run.code, run.out) == (2, "")
+    assert "--name takes up to 64 letters" in run.err
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("{}", '{\n  "a": {\n    "b": 1\n  }\n}'),
+        ("// x\n{ /* y */ }\n", '// x\n{ /* y */\n  "a": {\n    "b": 1\n  }\n}\n'),
+        ('{"a": {"b": [2, {"c": "}"}], "d": 3}}', '{"a": {"b": 1, "d": 3}}'),
+        ('{"c": "// no, }", "a": {},}', '{"c": "// no, }", "a": {\n  "b": 1\n},}'),
+        (
+            '{\n\t"a": {\n\t\t"c": 2, // of c, }\n\t\t/* more */\n\t}\n}',
+            '{\n\t"a": {\n\t\t"c": 2, // of c, }\n\t\t/* more */\n\t\t"b": 1\n\t}\n}',
+        ),
+    ],
+)
+def test_a_member_is_set_and_comments_commas_and_order_stay(before: str, after: str) -> None:
+    assert with_member(before, ("a", "b"), 1) == after
+    read = read_commented(after)
+    assert isinstance(read, dict)
+    assert read["a"]["b"] == 1
+
+
+@pytest.mark.parametrize("text", ["/* mine\n{}", "[]", '{"mcpServers": []}', '{"mcpServers": {}'])
 def test_a_file_of_another_form_is_left_as_it_is(cli: CommandLine, tmp_path: Path, text: str) -> None:
     file = tmp_path / "mcp.json"
     file.write_text(text, encoding="utf-8")
@@ -180,6 +225,12 @@ def test_a_file_of_codex_that_cannot_be_changed_by_table_is_left_as_it_is(text: 
         ("cursor", "linux", {}, "/h/.cursor/mcp.json"),
         ("vscode", "linux", {"XDG_CONFIG_HOME": "/x"}, "/x/Code/User/mcp.json"),
         ("codex", "darwin", {"CODEX_HOME": "/c"}, "/c/config.toml"),
+        ("claude-code", "linux", {}, "/h/.claude.json"),
+        ("windsurf", "win32", {}, "/h/.codeium/windsurf/mcp_config.json"),
+        ("zed", "darwin", {}, "/h/.config/zed/settings.json"),
+        ("zed", "win32", {"APPDATA": "/r"}, "/r/zed/settings.json"),
+        ("gemini", "linux", {}, "/h/.gemini/settings.json"),
+        ("lmstudio", "linux", {}, "/h/.lmstudio/mcp.json"),
     ],
 )
 def test_every_client_has_its_file(host: Host, system: str, environ: dict[str, str], expected: str) -> None:
@@ -193,7 +244,12 @@ AWKWARD = Launch("/opt/my tools/kg-sextant", ("serve", '/data/a "b" \\ 😀.ttl'
 
 @pytest.mark.parametrize(
     ("host", "key", "more"),
-    [("claude", "mcpServers", {}), ("cursor", "mcpServers", {}), ("vscode", "servers", {"type": "stdio"})],
+    [
+        ("claude", "mcpServers", {}),
+        ("claude-code", "mcpServers", {"type": "stdio"}),
+        ("vscode", "servers", {"type": "stdio"}),
+        ("zed", "context_servers", {}),
+    ],
 )
 def test_each_host_gets_json_in_its_own_shape(host: Host, key: str, more: dict[str, str]) -> None:
     entry = {**more, "command": PLAIN.command, "args": ["serve", "sample"]}
@@ -211,4 +267,4 @@ def test_the_line_for_claude_code_is_quoted_for_a_shell() -> None:
         *("claude", "mcp", "add", "kg-sextant", "--env", "KG_SEXTANT_LANGUAGES=de,en", "--"),
         *(AWKWARD.command, *AWKWARD.arguments),
     ]
-    assert claude_code_command(PLAIN) in block_for("claude", PLAIN).where
+    assert claude_code_command(PLAIN, "people") in block_for("claude-code", PLAIN, "people").where
