@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Final
 
@@ -71,12 +71,12 @@ def kg_sextant_words(line: str) -> list[str] | None:
 
 
 def tool_calls() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield every tool call on the sample that a shell block makes: its tool and its `key=value` arguments."""
+    """Yield every tool call on the sample that a shell block makes: its tool and its arguments."""
     for line in shell_lines():
         words = kg_sextant_words(line)
         given = words is not None and any(word == "-" or word.startswith("@") for word in words)
         if words is not None and words[0] == "call" and "--graph" not in words and not given:
-            yield words[1], tuple(word for word in words[2:] if "=" in word)
+            yield words[1], tuple(takewhile(lambda word: not word.startswith("--"), words[2:]))
         if line.startswith("inspect ") and "--tool-name" in line:
             yield _inspected(shlex.split(line))
 

@@ -148,7 +148,7 @@ for host in sys.argv[1:]:
 
 
 def test_configuration_blocks_are_those_that_config_prints(tmp_path: Path) -> None:
-    hosts: tuple[Host, ...] = ("claude", "cursor", "vscode", "codex")
+    hosts: tuple[Host, ...] = ("claude", "cursor", "vscode", "zed", "codex")
     printed: dict[str, object] = {}
     texts = run("-c", CONFIGURED, *hosts, XDG_CONFIG_HOME=str(tmp_path)).stdout.split("\0")
     for host, text in zip(hosts, texts[:-1], strict=True):
@@ -159,7 +159,7 @@ def test_configuration_blocks_are_those_that_config_prints(tmp_path: Path) -> No
     shown = [json.loads(block.text) for block in blocks("json")]
     toml = [tomllib.loads(block.text) for block in blocks("toml") if block.page == "connect.md"]
     assert printed["cursor"] == printed["claude"]
-    assert [*shown, *toml] == [printed["claude"], printed["vscode"], printed["codex"]]
+    assert [*shown, *toml] == [printed[host] for host in hosts if host != "cursor"]
 
 
 def test_the_settings_file_in_the_page_is_read(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The command line, the only place that reads the environment and wires everything together."""
 
 import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import EntryPoint
@@ -10,6 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
+from kg_adapters.errors import InvalidRequest
 from kg_server.commands.invocation import COMPLETING, SECRET_VARIABLES, Invocation, invocation
 from kg_server.commands.output import EXIT_CODES, FailuresForPeople, escape_what_cannot_be_shown
 from kg_server.settings import APP
@@ -51,6 +53,7 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | No
         # A shell that asks for completion hands the words over in the environment.
         completed = (called.environ.get("COMP_WORDS") or called.environ.get("_TYPER_COMPLETE_ARGS") or "").split()[1:]
         command = _command(completed if COMPLETING in called.environ else given)
+        _refuse_tool(command, given)
         application(command, only_listed=True)(given, prog_name=APP, obj=called)
 
 
@@ -99,6 +102,23 @@ def _command(words: Sequence[str]) -> str | None:
         elif not word.startswith("-"):
             return word
     return None
+
+
+def _refuse_tool(command: str | None, words: Sequence[str]) -> None:
+    """Refuse the name of a tool in place of a command.
+
+    Raises:
+        InvalidRequest: It is one; the message has the command that calls it.
+    """
+    if command is None or command in _COMMANDS:
+        return
+    from kg_server.commands.tools import EXAMPLES  # noqa: PLC0415 - it is only needed on the way to an error
+
+    tool = next((each for each in EXAMPLES if each.casefold() == command.casefold()), None)
+    if tool is not None:
+        place = words.index(command)
+        written = shlex.join([APP, *words[:place], "call", tool, *words[place + 1 :]])
+        raise InvalidRequest(f"{tool} is a tool, not a command. Call it: {written}")
 
 
 def _print_version(wanted: bool) -> None:

@@ -191,8 +191,9 @@ def call(
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="KEY=VALUE…",
-            help="The tool's arguments. @FILE or - takes the main one from a file or standard input.",
+            metavar="VALUE… KEY=VALUE…",
+            help="The tool's arguments; the first ones need no keys. @FILE or - takes a value from a file or standard "
+            "input.",
             autocompletion=complete_argument,
         ),
     ] = None,
@@ -205,7 +206,7 @@ def call(
     ] = False,
     cache_folder: options.CacheFolder = None,
 ) -> None:
-    """Call one tool and print its answer, for example: call GetNeighbor entity=Q1490 relation=P36."""
+    """Call one tool and print its answer, for example: call GetNeighbor Q1490 relation=P36."""
     settings = invocation(context).load(graph=graph, cache_folder=cache_folder).settings
     written = split_arguments(arguments or [])
     import anyio

@@ -3,6 +3,7 @@
 import asyncio
 import faulthandler
 import os
+import shlex
 import signal
 import socket
 import sys
@@ -25,7 +26,7 @@ from kg_server.commands import options
 from kg_server.commands.graphs import learning, opened, opened_or_pending
 from kg_server.commands.invocation import invocation
 from kg_server.commands.output import collect_in_small_steps, uncollected, warn
-from kg_server.settings import Settings
+from kg_server.settings import APP, Settings
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -223,8 +224,19 @@ def serve(
         if address is None:
             # A thread that waits for standard input cannot be stopped, so Ctrl-C has to end the process by itself.
             signal.signal(signal.SIGINT, signal.getsignal(signal.SIGTERM))
+            if sys.stdin.isatty():
+                warn(_waiting(loaded.settings))
         serving = _serve_stdio if address is None else partial(_serve_http, address=address)
         anyio.run(_serve_watched, serving, loaded.settings)
+
+
+def _waiting(settings: Settings) -> str:
+    """Return what a server at a terminal waits for, since nothing that is typed there is an answer."""
+    graph = shlex.quote(settings.redactor.message(settings.graph))
+    return (
+        "Waiting for an MCP client on standard input; clients start this command by themselves. To set one up: "
+        f"{APP} config CLIENT {graph} --write. To ask here: {APP} shell {graph}. Ctrl-C ends it."
+    )
 
 
 async def _serve_watched(serving: Callable[[Settings], Awaitable[None]], settings: Settings) -> None:

@@ -94,7 +94,7 @@ Form: TypeAlias = Literal["table", "text", "json", "csv", "tsv", "markdown"]
 
 HELP: Final = """\
 A line is one of these:
-  GetNeighbor entity=Q937 relation=P737    a tool with its arguments (Tab completes them)
+  GetNeighbor Q937 relation=P737           a tool with its arguments (Tab completes them)
   Count[Neighbor[Q937, influenced by]]     an expression for Compose
   SELECT ?x WHERE { ?x wdt:P36 ?y }        SPARQL; on several lines it ends with an empty one
   Goethe                                   anything else is looked up by Retrieve
@@ -163,7 +163,7 @@ class ShellSession:
 
     def _answer(self, text: str) -> None:
         try:
-            if text.startswith("."):
+            if text.startswith(".") or text == "help":
                 self._command(text)
             else:
                 self._show(self._called(text))
@@ -177,13 +177,13 @@ class ShellSession:
         if _EXPRESSION.match(text):
             return self._call("Compose", {"expression": text})
         name, *_ = text.split(maxsplit=1)
-        tool = next((tool for tool in self.tools if tool.name.casefold() == name.casefold()), None)
-        if tool is None:
+        if name.casefold() not in {tool.name.casefold() for tool in self.tools}:
             return self._call("Retrieve", {"text": text})
         try:
             words = shlex.split(text)[1:]
         except ValueError as error:
             raise InvalidRequest(f"The line cannot be read: {error}.") from error
+        tool = find_tool(self.tools, name)
         return self._call(tool.name, parse_arguments(split_arguments(words), tool.input_schema))
 
     def _call(self, name: str, arguments: dict[str, object]) -> "CallToolResult":
@@ -205,7 +205,7 @@ class ShellSession:
                 say(page(find_tool(self.tools, name)))
             case [".output", form] if form in _FORMS:
                 self.form = _FORMS[form]
-            case [".help"]:
+            case [".help" | "help"]:
                 say(HELP)
             case _:
                 raise InvalidRequest(f"Unknown command {in_quotes(text)}. .help lists what can be typed.")

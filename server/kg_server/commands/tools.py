@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from io import TextIOWrapper
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -15,7 +16,7 @@ from pydantic import BaseModel, Field
 
 from kg_adapters.errors import InvalidRequest, KGError
 from kg_boundary.regular_files import open_regular, parsed
-from kg_boundary.shown import in_quotes
+from kg_boundary.shown import counted, in_quotes
 from kg_server.commands import options
 from kg_server.commands.invocation import COMPLETING, Invocation, invocation
 from kg_server.commands.output import show
@@ -45,8 +46,7 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
 """Calls on the bundled sample, by tool; HANDLE is what `memory-append` gave."""
 
 
-MAIN: Final = ""
-"""The key of what `@FILE` or `-` gives: the first argument that the tool needs."""
+_KEY: Final = re.compile(r"[A-Za-z_][\w-]*")
 
 _MOST_READ: Final = 10_000_000
 
@@ -113,20 +113,23 @@ class Arguments(BaseModel):
 
 
 def split_arguments(written: Sequence[str]) -> dict[str, str]:
-    """Split every `key=value` at its first equals sign; the text that `@FILE` or `-` names has the key `MAIN`.
+    """Split every `key=value` at its first equals sign; a value without a key, or of `@FILE` or `-`, has its place.
+
+    The place is the key of such a value, as a number from 0.
 
     Raises:
-        InvalidRequest: One has no equals sign, a key comes twice, or a file cannot be read.
+        InvalidRequest: A key comes twice, or a file cannot be read.
     """
     split: dict[str, str] = {}
+    places = count()
     for text in written:
         key, equals, value = text.partition("=")
         if text == "-" or text.startswith("@"):
-            key, equals, value = MAIN, "=", _read_text(text)
-        if not equals or not (key or text[:1] in "@-"):
-            raise InvalidRequest(f"Arguments are written key=value, as in entity=Q1490; {in_quotes(text)} is not.")
+            key, value = str(next(places)), _read_text(text)
+        elif not equals or _KEY.fullmatch(key) is None:
+            key, value = str(next(places)), text
         if key in split:
-            raise InvalidRequest(f"The argument {in_quotes(key)} is given twice; give it once.")
+            raise _twice(key)
         split[key] = value
     return split
 
@@ -134,21 +137,25 @@ def split_arguments(written: Sequence[str]) -> dict[str, str]:
 def parse_arguments(written: Mapping[str, str], schema: Mapping[str, object]) -> dict[str, object]:
     """Parse the values by the tool's input schema; values that do not fit stay texts, which the tool refuses.
 
+    Values without a key are those of the tool's first arguments.
+
     Raises:
-        InvalidRequest: The main argument is given twice, the tool has none, or a list is not valid JSON.
+        InvalidRequest: An argument is given twice, there are more values than arguments, or a list is not valid JSON.
     """
-    known = Arguments.model_validate(schema)
-    named = dict(written)
-    if MAIN in named:
-        main = next(iter(known.required), None)
-        if main is None or main in named:
-            raise InvalidRequest(
-                f"The argument {in_quotes(main)} is given twice; give it once."
-                if main is not None
-                else "This tool has no main argument; write key=value."
-            )
-        named[main] = named.pop(MAIN)
-    return {key: known.properties.get(key, Argument()).read(key, value) for key, value in named.items()}
+    known = Arguments.model_validate(schema).properties
+    values: dict[str, object] = {}
+    for key, text in written.items():
+        name = next(islice(known, int(key), None), None) if key.isdecimal() else key
+        if name is None:
+            raise InvalidRequest(f"This tool has {counted(len(known), 'argument')}: {', '.join(known)}.")
+        if name in values or (name != key and name in written):
+            raise _twice(name)
+        values[name] = known.get(name, Argument()).read(name, text)
+    return values
+
+
+def _twice(name: str) -> InvalidRequest:
+    return InvalidRequest(f"The argument {in_quotes(name)} is given twice; give it once.")
 
 
 def _read_text(source: str) -> str:
@@ -170,18 +177,18 @@ def _read_text(source: str) -> str:
 
 
 def find_tool(tools: "Sequence[Tool]", name: str) -> "Tool":
-    """Return the tool of a name.
+    """Return the tool of a name, in upper or lower case.
 
     Raises:
         InvalidRequest: There is none; the message suggests a similar name.
     """
-    by_name = {tool.name: tool for tool in tools}
-    if name in by_name:
-        return by_name[name]
-    folded = {known.casefold(): known for known in by_name}
+    folded = {tool.name.casefold(): tool for tool in tools}
+    if name.casefold() in folded:
+        return folded[name.casefold()]
     close = difflib.get_close_matches(name.casefold(), folded, n=1)
-    meant = f" Did you mean {folded[close[0]]}?" if close else ""
-    raise InvalidRequest(f"This graph has no tool {in_quotes(name)}.{meant} Its tools are {', '.join(by_name)}.")
+    meant = f" Did you mean {folded[close[0]].name}?" if close else ""
+    names = ", ".join(tool.name for tool in tools)
+    raise InvalidRequest(f"This graph has no tool {in_quotes(name)}.{meant} Its tools are {names}.")
 
 
 ENTITIES: Final = frozenset({"entity", "entities", "source", "target", "text"})

@@ -68,14 +68,19 @@ def test_arguments_are_split_at_the_first_equals_sign() -> None:
     assert split_arguments(["query=ASK { ?a ?b 'x=y' }", "type="]) == {"query": "ASK { ?a ?b 'x=y' }", "type": ""}
 
 
-@pytest.mark.parametrize("written", [["Q5"], ["=Q5"], ["a=1", "a=2"]])
-def test_arguments_without_a_key_or_twice_are_refused(written: list[str]) -> None:
-    with pytest.raises(InvalidRequest):
-        split_arguments(written)
+def test_values_without_a_key_are_those_of_the_first_arguments() -> None:
+    written = split_arguments(["Q5", "limit=3", "?x = 1"])
+    assert parse_arguments(written, SCHEMA) == {"entity": "Q5", "relation": "?x = 1", "limit": 3}
+
+
+@pytest.mark.parametrize("written", [["limit=1", "limit=2"], ["Q5", "entity=Q6"], ["entity=Q6", "Q5"], ["Q5"] * 12])
+def test_arguments_given_twice_or_too_many_are_refused(written: list[str]) -> None:
+    with pytest.raises(InvalidRequest, match=r"is given twice; give it once|This tool has . arguments: entity, rel"):
+        parse_arguments(split_arguments(written), SCHEMA)
 
 
 def test_a_call_prints_the_text_that_a_model_would_read(cli: CommandLine, tmp_path: Path) -> None:
-    run = cli.run("call", "GetNeighbor", "entity=Q17", "relation=P36", "--graph", str(write_graph(tmp_path)))
+    run = cli.run("call", "getneighbor", "Q17", "relation=P36", "--graph", str(write_graph(tmp_path)))
     assert run.code == 0
     assert plain(run.out).splitlines() == ["Japan | capital | Tokyo."]
 
@@ -100,6 +105,13 @@ def test_an_unknown_tool_ends_with_2_and_what_may_have_been_meant(cli: CommandLi
     run = cli.run("call", "getneighbour", "entity=Q17", "--graph", str(write_graph(tmp_path)))
     assert (run.code, run.out) == (2, "")
     assert "Did you mean GetNeighbor?" in run.err
+
+
+def test_a_tool_in_place_of_a_command_is_refused_with_the_command_that_calls_it(cli: CommandLine) -> None:
+    run = cli.run("retrieve", "Johann Wolfgang", "--json")
+    assert (run.code, run.out) == (2, "")
+    assert run.err.endswith(" call Retrieve 'Johann Wolfgang' --json\n")
+    assert run.err.startswith("kg-sextant: Retrieve is a tool, not a command. Call it: kg-sextant --config ")
 
 
 def test_labels_come_in_the_languages_of_the_settings(cli: CommandLine, tmp_path: Path) -> None:
