@@ -16,10 +16,14 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store
 from kg_adapters.prefixes import WIKIDATA
+from kg_agents.parameters import ToolsSettings
+from kg_agents.running import Question
+from kg_agents.tools.client import connect_tools
 from kg_server.app import build_server
 from kg_server.memory.lines import triples_in
 from kg_server.settings import Settings
 from served_graphs import answering_from, tools_over
+from tool_runs import answer, answered, calls
 
 # What a full dump of Wikidata holds beside truthy statements, with invented content.
 TURTLE = (
@@ -119,3 +123,19 @@ async def test_a_graph_without_details_says_so(tokyo: LocalAdapter) -> None:
     reply = await call(tokyo, "GetNeighbor", entity="Q1490", details=True)
     assert "The graph holds no qualifiers" in reply.summary
     assert "details" not in reply.data
+
+
+async def test_an_agent_may_answer_with_a_detail(tmp_path: Path) -> None:
+    (tmp_path / "g.trig").write_text(TURTLE, encoding="utf-8")
+    build_store([tmp_path / "g.trig"], tmp_path / "store", ImportOptions())
+    asked = Question("Since when has ex:ada known ex:bob, and from which source?", settings=ToolsSettings())
+    replies = [calls(("GetNeighbor", {"entity": "ex:ada", "details": True})), answer("1833", "ex:letter")]
+    async with (
+        aclosing(LocalAdapter(open_store(tmp_path / "store"))) as graph,
+        connect_tools(build_server(graph, Settings(timeout_s=60))) as tools,
+    ):
+        found = await answered(asked, tools, tmp_path, *replies)
+    fact = ("ex:ada", "ex:knows", "ex:bob")
+    assert [(each.text, each.source, each.facts) for each in found.answers] == [
+        (text, "computed", (fact,)) for text in ("1833", "ex:letter")
+    ]

@@ -36,7 +36,8 @@ class ToolResult(BaseModel):
     Rows of `candidates` hold id, label, description, types, score, how it matched, telling fact, and number of the
     text; those of `groups` entity, relation, direction, count, score, hop, and far ends; those of `results` part, node,
     relation, result, and kind; those of `card`, and of `cards` by entity, direction, relation, count, and tails; those
-    of `facts` number of the path, head, relation, tail, and whether it is verified.
+    of `facts` number of the path, head, relation, tail, and whether it is verified; those of `details` a fact's head,
+    relation and tail, kind, number, property, and value.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -51,6 +52,7 @@ class ToolResult(BaseModel):
     triples: Rows = []
     values: Rows = []
     held: Rows = []
+    details: Rows = []
     outgoing: dict[str, int] = {}
     incoming: dict[str, int] = {}
     paths: list[Rows] = []
@@ -157,6 +159,7 @@ def _score(text: str) -> float:
 
 
 _COMPOSED: Final = 5
+_DETAIL: Final = 7
 _NO_STATEMENT: Final = frozenset({"error", "none", "at least"})
 _MAX_EXPRESSION: Final = 300
 _TELLING: Final = re.compile(r".* \((?P<relation>[^()\s]+)\): (?P<value>.+?(?: \((?P<id>[^()\s]+)\))?)")
@@ -227,9 +230,13 @@ def _neighbors(call: ToolCall, found: ToolResult, said: str) -> _Stated:
     triples = [*map(triple_of, found.triples), *map(valued, map(triple_of, found.values))]
     near = {*found.read.values(), str(call.arguments.get("entity"))}
     counted = call.arguments.get("relation") and found.total is not None
+    computed = [ComputedResult(said, str(found.total))] if counted else []
+    # A qualifier is said of a fact, so it is no fact of the entity; the fact is what it rests on.
+    for *fact, kind, _, about, value in (row for row in found.details if len(row) == _DETAIL):
+        computed.append(ComputedResult(f"{about or kind} of [{', '.join(fact)}]", value, (triple_of(fact),)))
     return (
         triples,
-        [ComputedResult(said, str(found.total))] if counted else [],
+        computed,
         (head if tail in near else tail for head, _, tail in triples),
     )
 
