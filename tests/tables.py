@@ -1,6 +1,8 @@
-"""Likenesses of tables that people have, flights of New York and countries of the world, and how to read them."""
+"""Likenesses of tables that people have: flights, countries, and two databases of shops; and how to read them."""
 
+import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from kg_adapters.files.reader import SourceReader
@@ -12,11 +14,18 @@ from kg_adapters.tables.options import TableOptions
 from kg_adapters.tables.report import TableReport
 
 
-def written(folder: Path, tables: Mapping[str, str]) -> list[Path]:
+def written(folder: Path, tables: Mapping[str, str | bytes]) -> list[Path]:
     """Write files, by their names, and return their paths."""
     for name, content in tables.items():
-        (folder / name).write_text(content, encoding="utf-8")
+        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
     return [folder / name for name in tables]
+
+
+def database(*statements: str) -> bytes:
+    """Return a SQLite file that is made by statements of SQL."""
+    with closing(sqlite3.connect(":memory:")) as made:
+        made.executescript(";".join(statements))
+        return made.serialize()
 
 
 class TablesRead:
@@ -25,17 +34,19 @@ class TablesRead:
     Attributes:
         statements: What they say, as lines without their end.
         problems: What could not be read.
+        notes: What was left out, without the folder.
         reports: What became of each table, by its name.
         lines: The same for people, without the folder.
     """
 
-    def __init__(self, folder: Path, tables: Mapping[str, str], options: TableOptions | None = None) -> None:
+    def __init__(self, folder: Path, tables: Mapping[str, str | bytes], options: TableOptions | None = None) -> None:
         reader = SourceReader(skip_errors=True, tables=options)
         sources = gather_sources(written(folder, tables)).files
         parts = [part for source in sources for part in parts_of(source, ReadingLimits())]
         reader.plan_tables(parts)
         self.statements = [_short(line_of(row)) for part in parts for rows in reader.read(part) for row in rows]
         self.problems = [problem.removeprefix(f"{folder}/") for problem in reader.problems]
+        self.notes = [note.removeprefix(f"{folder}/") for note in reader.notes]
         self.reports: dict[str, TableReport] = {report.table: report for report in reader.tables}
         self.lines = [line.removeprefix(f"{folder}/") for report in reader.tables for line in report.lines()]
 
@@ -125,3 +136,92 @@ Austria,AT,AUT,Vienna,"German","DEU",Österreich,83871
 Malta,MT,MLT,Valletta,"Maltese,English",,,316
 """
 """Countries like those of world-countries, with ids in the third column."""
+
+
+CHINOOK = """
+CREATE TABLE Artist (ArtistId INTEGER PRIMARY KEY, Name NVARCHAR(120));
+CREATE TABLE Album (AlbumId INTEGER PRIMARY KEY, Title NVARCHAR(160), ArtistId INTEGER REFERENCES Artist (ArtistId));
+CREATE TABLE Employee (EmployeeId INTEGER PRIMARY KEY, LastName NVARCHAR(20), FirstName NVARCHAR(20),
+    ReportsTo INTEGER REFERENCES Employee (EmployeeId), HireDate DATETIME);
+CREATE TABLE Customer (CustomerId INTEGER PRIMARY KEY, FirstName NVARCHAR(40), LastName NVARCHAR(20),
+    Phone NVARCHAR(24), SupportRepId INTEGER REFERENCES Employee (EmployeeId));
+CREATE TABLE Invoice (InvoiceId INTEGER PRIMARY KEY, CustomerId INTEGER REFERENCES Customer (CustomerId),
+    InvoiceDate DATETIME, Total NUMERIC(10,2));
+CREATE TABLE Genre (GenreId INTEGER PRIMARY KEY, Name NVARCHAR(120));
+CREATE TABLE MediaType (MediaTypeId INTEGER PRIMARY KEY, Name NVARCHAR(120));
+CREATE TABLE Track (TrackId INTEGER PRIMARY KEY, Name NVARCHAR(200), AlbumId INTEGER REFERENCES Album (AlbumId),
+    MediaTypeId INTEGER REFERENCES MediaType (MediaTypeId), GenreId INTEGER REFERENCES Genre (GenreId),
+    Milliseconds INTEGER, UnitPrice NUMERIC(10,2));
+CREATE TABLE InvoiceLine (InvoiceLineId INTEGER PRIMARY KEY, InvoiceId INTEGER REFERENCES Invoice (InvoiceId),
+    TrackId INTEGER REFERENCES Track (TrackId), UnitPrice NUMERIC(10,2), Quantity INTEGER);
+CREATE TABLE Playlist (PlaylistId INTEGER PRIMARY KEY, Name NVARCHAR(120));
+CREATE TABLE PlaylistTrack (PlaylistId INTEGER REFERENCES Playlist (PlaylistId),
+    TrackId INTEGER REFERENCES Track (TrackId), PRIMARY KEY (PlaylistId, TrackId)) WITHOUT ROWID;
+INSERT INTO Artist VALUES (1, 'AC/DC'), (2, 'Accept'), (3, 'Aerosmith');
+INSERT INTO Album VALUES (1, 'For Those About To Rock', 1), (2, 'Balls to the Wall', 2), (3, 'Big Ones', 3);
+INSERT INTO Employee VALUES (1, 'Adams', 'Andrew', NULL, '2002-08-14 00:00:00'),
+    (2, 'Edwards', 'Nancy', 1, '2002-05-01 00:00:00'), (3, 'Peacock', 'Jane', 2, '2002-04-01 00:00:00');
+INSERT INTO Customer VALUES (1, 'Luís', 'Gonçalves', '+55 (12) 3923-5555', 3), (2, 'Leonie', 'Köhler', '+49 0711', 3);
+INSERT INTO Invoice VALUES (1, 2, '2009-01-01 00:00:00', 1.98), (2, 1, '2009-01-02 00:00:00', 0.99);
+INSERT INTO Genre VALUES (1, 'Rock'), (2, 'Jazz');
+INSERT INTO MediaType VALUES (1, 'MPEG audio file'), (2, 'Protected AAC audio file');
+INSERT INTO Track VALUES (1, 'Evil Walks', 1, 1, 1, 263497, 0.99), (2, 'Balls to the Wall', 2, 2, 1, 342562, 0.99),
+    (3, 'Walk On Water', 3, 1, 2, 295680, 0.99);
+INSERT INTO InvoiceLine VALUES (1, 1, 2, 0.99, 1), (2, 1, 3, 0.99, 1), (3, 2, 1, 0.99, 1);
+INSERT INTO Playlist VALUES (1, 'Music'), (2, 'Movies');
+INSERT INTO PlaylistTrack VALUES (1, 1), (1, 2), (1, 3);
+"""
+"""The tables and foreign keys of the sample database Chinook, with a few rows."""
+
+NORTHWIND = """
+CREATE TABLE Categories (CategoryID INTEGER PRIMARY KEY, CategoryName TEXT, Picture BLOB);
+CREATE TABLE CustomerDemographics (CustomerTypeID TEXT PRIMARY KEY, CustomerDesc TEXT);
+CREATE TABLE Customers (CustomerID TEXT PRIMARY KEY, CompanyName TEXT, City TEXT);
+CREATE TABLE CustomerCustomerDemo (CustomerID TEXT REFERENCES Customers, CustomerTypeID TEXT
+    REFERENCES CustomerDemographics, PRIMARY KEY (CustomerID, CustomerTypeID));
+CREATE TABLE Employees (EmployeeID INTEGER PRIMARY KEY, LastName TEXT, FirstName TEXT,
+    ReportsTo INTEGER REFERENCES Employees);
+CREATE TABLE Regions (RegionID INTEGER PRIMARY KEY, RegionDescription TEXT);
+CREATE TABLE Territories (TerritoryID TEXT PRIMARY KEY, TerritoryDescription TEXT, RegionID INTEGER NOT NULL,
+    FOREIGN KEY (regionid) REFERENCES regions (regionid));
+CREATE TABLE EmployeeTerritories (EmployeeID INTEGER REFERENCES Employees, TerritoryID TEXT REFERENCES Territories,
+    PRIMARY KEY (EmployeeID, TerritoryID));
+CREATE TABLE Shippers (ShipperID INTEGER PRIMARY KEY, CompanyName TEXT);
+CREATE TABLE Suppliers (SupplierID INTEGER PRIMARY KEY, CompanyName TEXT);
+CREATE TABLE Orders (OrderID INTEGER PRIMARY KEY, CustomerID TEXT REFERENCES Customers, EmployeeID INTEGER
+    REFERENCES Employees, OrderDate DATETIME, ShipVia INTEGER REFERENCES Shippers);
+CREATE TABLE Products (ProductID INTEGER PRIMARY KEY, ProductName TEXT, SupplierID INTEGER REFERENCES Suppliers,
+    CategoryID INTEGER REFERENCES Categories, UnitPrice NUMERIC);
+CREATE TABLE "Order Details" (OrderID INTEGER REFERENCES Orders, ProductID INTEGER REFERENCES Products,
+    Quantity INTEGER, Value AS (Quantity * 2), PRIMARY KEY (OrderID, ProductID));
+CREATE VIEW Invoices AS SELECT * FROM Orders;
+INSERT INTO Categories VALUES (1, 'Beverages', x'00ff'), (2, 'Condiments', x'00fe');
+INSERT INTO CustomerDemographics VALUES ('ALFKI', 'a type that is called like a customer');
+INSERT INTO Customers VALUES ('ALFKI', 'Alfreds Futterkiste', 'Berlin'), ('ANATR', 'Ana Trujillo', 'México D.F.');
+INSERT INTO CustomerCustomerDemo VALUES ('ANATR', 'ALFKI');
+INSERT INTO Employees VALUES (1, 'Davolio', 'Nancy', 2), (2, 'Fuller', 'Andrew', NULL);
+INSERT INTO Regions VALUES (1, 'Eastern'), (2, 'Western');
+INSERT INTO Territories VALUES ('01581', 'Westboro', 1), ('98004', 'Bellevue', 2);
+INSERT INTO EmployeeTerritories VALUES (1, '01581'), (2, '98004');
+INSERT INTO Shippers VALUES (1, 'Speedy Express'), (2, 'United Package');
+INSERT INTO Suppliers VALUES (1, 'Exotic Liquids'), (2, 'New Orleans Cajun Delights');
+INSERT INTO Orders VALUES (10248, 'ALFKI', 1, '1996-07-04', 2), (10249, 'ANATR', 2, '1996-07-05', 1);
+INSERT INTO Products VALUES (1, 'Chai', 1, 1, 18), (2, 'Aniseed Syrup', 1, 2, 10), (3, 'Gumbo', 2, 2, 21.35);
+INSERT INTO "Order Details" VALUES (10248, 1, 12), (10248, 3, 10), (10249, 2, 5);
+"""
+"""The tables and foreign keys of the sample database Northwind, with a few rows."""
+
+
+def declared_links(path: Path) -> set[tuple[str, str]]:
+    """Return which columns lead to which, as a SQLite file declares it; keys of several columns in their own order."""
+    with closing(sqlite3.connect(path)) as opened:
+        tables = [name for (name,) in opened.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {
+            (f"{table}.{here}", f"{there}.{key}")
+            for table in tables
+            for _, place, target, here, _, *_ in opened.execute(f"PRAGMA foreign_key_list('{table}')")
+            for there in tables
+            if there.casefold() == target.casefold()
+            for _, key, *_, number in opened.execute(f"PRAGMA table_info('{there}')")
+            if number == place + 1
+        }

@@ -94,7 +94,7 @@ def test_a_zip_is_read_member_by_member(tmp_path: Path) -> None:
 def test_what_is_of_no_known_form_is_refused_with_what_is(tmp_path: Path, name: str) -> None:
     begins = r"Unknown file extension: \.\w+" if "." in name else "A file without an extension"
     with pytest.raises(
-        InvalidSource, match=rf"{begins}, and the content is of no known format: .*Expected \.csv, \.json"
+        InvalidSource, match=rf"{begins}, and the content is of no known format: .*Expected \.csv, \.db, "
     ):
         read(write(tmp_path, name, "Dear diary, nothing happened.\nNor today.\n"))
 

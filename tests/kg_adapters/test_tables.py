@@ -8,7 +8,7 @@ from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.importing.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.tables.options import TableOptions
-from tables import COUNTRIES, TablesRead, flights_tables, written
+from tables import CHINOOK, COUNTRIES, NORTHWIND, TablesRead, database, declared_links, flights_tables, written
 
 
 @pytest.mark.parametrize(
@@ -272,3 +272,51 @@ def test_a_folder_of_tables_is_one_graph(tmp_path: Path) -> None:
     report = build_store([tmp_path / "data"], tmp_path / "store", ImportOptions(sparql=False))
     links = {(f"{table.table}.{link.column}", link.to) for table in report.tables for link in table.links}
     assert links == NEW_YORK
+
+
+@pytest.mark.parametrize(("name", "count"), [("chinook.db", 11), ("northwind.sqlite3", 13)])
+def test_the_keys_that_a_database_declares_are_ids_and_links_and_nothing_else_is(
+    tmp_path: Path, name: str, count: int
+) -> None:
+    read = TablesRead(tmp_path, {name: database(CHINOOK if count == 11 else NORTHWIND)})
+    assert read.problems == []
+    assert read.links() == declared_links(tmp_path / name)
+    assert len(read.links()) == count
+    assert all(link.declared for report in read.reports.values() for link in report.links)
+    assert all(report.id for report in read.reports.values())
+
+
+def test_ids_of_a_database_are_valid_in_their_own_table_and_what_is_no_text_is_left_out(tmp_path: Path) -> None:
+    returns = """CREATE TABLE Returns (Order_ INTEGER, Product INTEGER, Reason TEXT,
+        FOREIGN KEY (Product, Order_) REFERENCES "Order Details" (ProductID, OrderID));
+        INSERT INTO Returns VALUES (10248, 3, 'stale')"""
+    read = TablesRead(tmp_path, {"shop.db": database(NORTHWIND, returns)})
+    assert {'rdfs:label "Ana Trujillo"', 'City "México D.F."'} <= set(read.about("Customers:ANATR"))
+    assert "CustomerTypeID CustomerDemographics:ALFKI" in read.about("CustomerCustomerDemo:ANATR%2FALFKI")
+    assert {"OrderID Orders:10248", 'Quantity "12"^^integer'} <= set(read.about("Order%20Details:10248%2F1"))
+    assert "Order_%2C%20Product Order%20Details:10248%2F3" in read.about("Returns:1")
+    assert read.lines[0] == "shop.db, Categories: 2 entities, one in each row; id: CategoryID; name: CategoryName."
+    reports_to = "  ReportsTo → Employees.EmployeeID: all of 1 value, such as '2', as declared "
+    assert f"{reports_to}(--no-link Employees.ReportsTo)" in read.lines
+    assert read.notes == [
+        "shop.db: 'Invoices' left out: a view repeats what tables hold.",
+        "shop.db, Order Details: Value left out: such columns are computed from others.",
+        "shop.db, Categories: Picture: 2 binary values left out.",
+    ]
+
+
+def test_a_damaged_database_is_refused_or_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    whole = database(
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, x TEXT)",
+        "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 39) "
+        "INSERT INTO t SELECT i, printf('%0999d', i) FROM n",
+    )
+    with pytest.raises(InvalidSource, match=r"g\.db cannot be read as a SQLite database: .*Check it with: sqlite3 "):
+        TablesRead(tmp_path, {"g.db": whole[:100] + b"\xff" * 5000})
+    middle = len(whole) // 2 // 4096 * 4096
+    read = TablesRead(tmp_path, {"g.db": whole[:middle] + b"\xff" * 4096 + whole[middle + 4096 :]})
+    assert read.problems == ["g.db, t cannot be read to its end: database disk image is malformed."]
+    assert 0 < read.reports["t"].rows < 40
+    (tmp_path / "g.db-wal").write_text("changes", encoding="utf-8")
+    read = TablesRead(tmp_path, {"g.db": whole})
+    assert [each.partition(". ")[0] for each in read.problems] == ["g.db-wal holds changes that are not in g.db yet"]

@@ -28,11 +28,12 @@ from kg_adapters.files.nesting import WatchedText
 from kg_adapters.files.rdf import RdfDocument, names_schema_org, with_context, with_dates
 from kg_adapters.files.recognition import BAD_FILE, SourceBytes, opened, unreadable
 from kg_adapters.files.rows import StatementColumn
-from kg_adapters.files.sources import GRAPH_JSON, KGDATA, READ_WHOLE, TABLES
+from kg_adapters.files.sources import GRAPH_JSON, KGDATA, READ_WHOLE, SQLITE, TABLES
 from kg_adapters.open_options import ReadingLimits, Refused, setting
 from kg_adapters.tables.iris import TABLE_PREFIXES
 from kg_adapters.tables.passes import Surveyed, SurveyTask, WriteTask, planned_statements, survey_tables
 from kg_adapters.tables.rows import TableBatch, csv_batches
+from kg_adapters.tables.sqlite import sqlite_batches
 from kg_adapters.worker_process import Send, limit_memory
 
 _Term: TypeAlias = "ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple | ox.DefaultGraph"
@@ -226,7 +227,7 @@ def _send_content(order: ReadOrder, writer: FrameWriter) -> dict[str, str]:
             text = WatchedText(content.stream, source.ending, writer.tick)
             writer.source, writer.text = content, text
             if source.ending in TABLES:
-                _send_tables(order, csv_batches(source, text, writer.problem, order.limits), writer)
+                _send_tables(order, _tables(order, text, writer), writer)
             elif source.ending == KGDATA:
                 writer.columns(read_subgraphs(text, str(source.path), writer.problem, writer.note))
             elif source.ending in READ_WHOLE:
@@ -253,6 +254,13 @@ def _whole(order: ReadOrder, text: WatchedText, writer: FrameWriter) -> Iterator
     if source.ending == GRAPH_JSON:
         return read_graph_json(text, str(source.path), writer.problem, LabelKeys(order.label_keys))
     return EntityReader(str(source.path), writer.problem, order.languages, limits).read(text)
+
+
+def _tables(order: ReadOrder, text: WatchedText, writer: FrameWriter) -> Iterator[TableBatch]:
+    source, limits = order.source, order.limits
+    if source.ending in SQLITE:
+        return sqlite_batches(source, text, writer.problem, writer.note, limits)
+    return csv_batches(source, text, writer.problem, limits)
 
 
 def _send_tables(order: ReadOrder, tables: Iterator[TableBatch], writer: FrameWriter) -> None:

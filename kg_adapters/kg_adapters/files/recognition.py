@@ -187,6 +187,8 @@ _MAGIC: Final = {
     b"PK\x03\x04": ".zip",
 }
 
+_SQLITE: Final = b"SQLite format 3\0"
+
 # These endings are taken at their word, but for XML, which none of them can be.
 _TELLING: Final = frozenset({".nt", ".nq", ".ttl", ".trig", ".n3", ".jsonld", ".csv", ".tsv"})
 
@@ -318,6 +320,8 @@ def _packing(source: Source) -> str:
 
 def _form(head: bytes, ending: str) -> str | None:
     """Return the form of a text by its beginning, or None where the name has to tell it."""
+    if head.startswith(_SQLITE):
+        return ".sqlite"
     text = head.removeprefix(b"\xef\xbb\xbf")
     if _XML.match(text) is not None and ending not in {".csv", ".tsv", ".jsonld"}:
         return ".rdf" if _RDF_XML.search(text) is not None or ending in FORMATS else None

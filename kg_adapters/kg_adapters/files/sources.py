@@ -27,7 +27,9 @@ ENTITY_JSON: Final = ".wikidata"
 """Wikidata's entities; no file is called so, its content tells it."""
 KGDATA: Final = ".kgdata"
 """Triples by topic; no file is called so, its content tells it."""
-TABLES: Final = frozenset({".csv", ".tsv"})
+SQLITE: Final = frozenset({".sqlite", ".sqlite3", ".db"})
+"""Endings of databases; the first is the form of them all."""
+TABLES: Final = frozenset({".csv", ".tsv", *SQLITE})
 FORMATS: Final = frozenset({*RDF_FORMATS, GRAPH_JSON, *TABLES})
 """Endings that tell what a file holds, or about what."""
 READ_WHOLE: Final = frozenset({GRAPH_JSON, ENTITY_JSON, KGDATA, *TABLES})
@@ -35,7 +37,7 @@ READ_WHOLE: Final = frozenset({GRAPH_JSON, ENTITY_JSON, KGDATA, *TABLES})
 PACKINGS: Final = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _FOLLOW: Final = "kg-sextant import --follow-links"
 # Their names do not say that they hold a graph: taken when named, passed over in a folder.
-_ONLY_BY_NAME: Final = frozenset({".xml", GRAPH_JSON})
+_ONLY_BY_NAME: Final = frozenset({".xml", ".db", GRAPH_JSON})
 
 
 @dataclass(frozen=True, slots=True)

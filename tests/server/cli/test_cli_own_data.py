@@ -2,12 +2,14 @@
 
 import csv
 import shlex
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from cli_runs import TURTLE, CommandLine, write_graph
-from tables import flights_tables, written
+from tables import CHINOOK, database, flights_tables, written
 
 ODD = ["=1+1", "==", "-dash", "--json", "@file", 'it\'s "quoted" $HOME `ls`', "two\nlines", "[a, b]", "a=b", "5", "<x>"]
 
@@ -39,6 +41,19 @@ def test_a_folder_of_tables_is_imported_with_its_links_and_the_commands_to_try_w
     answers = [cli.run(*call) for call in tried]
     assert [answer.code for answer in answers] == [0, 0, 0]
     assert "9E Airlines Inc. (entity:9E): 10" in answers[1].out
+
+
+def test_a_database_is_opened_directly_and_answers_as_sql_does(cli: CommandLine, tmp_path: Path) -> None:
+    path = tmp_path / "chinook.sqlite"
+    written(tmp_path, {path.name: database(CHINOOK)})
+    with closing(sqlite3.connect(path)) as opened:
+        ((tracks,),) = opened.execute("SELECT count(*) FROM Track")
+        genres = opened.execute("SELECT Name, (SELECT count(*) FROM Track t WHERE t.GenreId = g.GenreId) FROM Genre g")
+        by_genre = dict(genres.fetchall())
+    assert f"{tracks}" in cli.run("call", "Compose", "expression=Count[Type[Track]]", "--graph", str(path)).out
+    answer = cli.run("call", "Compose", "expression=Group[Type[Track], GenreId]", "--graph", str(path)).out
+    lines = [line.rpartition(": ") for line in answer.splitlines() if "(genre:" in line]
+    assert {name.partition(" (")[0]: int(count) for name, _, count in lines} == by_genre
 
 
 def test_of_a_graph_without_relations_the_values_are_shown(cli: CommandLine, tmp_path: Path) -> None:
