@@ -64,7 +64,7 @@ class CommandLine:
         config = self.folder / "config.toml"
         if not config.exists():
             folders = f"cache_folder = '{self.cache}'\ndata_folder = '{self.folder / 'data'}'\n"
-            config.write_text(folders, encoding="utf-8")
+            config.write_text(f"{folders}llm.local_ports = []\n", encoding="utf-8")
         with pytest.raises(SystemExit) as ended:
             main(["--config", str(config), *words], environ)
         captured = self.capture.readouterr()

@@ -54,6 +54,9 @@ def _prefixes(texts: tuple[str, ...]) -> tuple[str, ...]:
 BaseUrl: TypeAlias = Annotated[str, AfterValidator(_base_url)]
 
 
+Port: TypeAlias = Annotated[int, Field(ge=1, le=65_535)]
+
+
 class RelationSettings(Section):
     """Which relations hold the names, descriptions and classes of entities."""
 
@@ -164,6 +167,11 @@ class LlmSettings(Section):
     tools: bool | None = Field(
         default=None,
         description="Whether the model can call functions, as the agent `tools` needs; by default `ask` tries.",
+    )
+    local_ports: Annotated[tuple[Port, ...], AT_COMMAS] = Field(
+        default=(11_434, 1_234, 8_080),
+        description="The ports of this machine where `ask` looks for models while `llm.model` is not set: those of "
+        "Ollama, LM Studio and llama.cpp. Empty for none.",
     )
     prompt_price: float = Field(default=0.0, ge=0, description="The price of a million prompt tokens.")
     reply_price: float = Field(default=0.0, ge=0, description="The price of a million reply tokens.")

@@ -20,6 +20,8 @@ _CALLS: Final = "trace=connect,sendto,sendmsg,sendmmsg,openat,creat,mkdir,mkdira
 _TO_A_NETWORK: Final = re.compile(r"(?:connect|sendto|sendmsg|sendmmsg)\(.*sa_family=AF_INET6?\b")
 _NAME_SERVICE: Final = re.compile(r'connect\(.*sun_path="[^"]*nscd')
 _RESOLVER: Final = re.compile(r'openat\([^"]*"/etc/(?:resolv\.conf|hosts)"')
+_MODELS_HERE: Final = re.compile(r"(?=.*127\.0\.0\.1)(?=.*\b(?:11434|1234|8080)\b)")
+"""Where `ask` looks for models while none is set."""
 _WRITTEN: Final = re.compile(r'(?:openat|creat|mkdir|mkdirat)\([^"]*"([^"]+)".*(?:O_CREAT|creat\(|mkdir)')
 _AUDIT: Final = """
 import sys
@@ -107,10 +109,13 @@ def _run(home: Path, arguments: list[str], program: list[str] | None = None) -> 
 
 def _called(ran: subprocess.CompletedProcess[str], home: Path) -> Iterator[str]:
     """Yield every sign that a host was called, or that its name was looked up."""
-    yield from (line for line in ran.stderr.splitlines() if line.startswith("CALLED OUT"))
+    heard = (line for line in ran.stderr.splitlines() if line.startswith("CALLED OUT"))
+    yield from (line for line in heard if not _MODELS_HERE.search(line))
     trace = home.parent / "trace"
     if trace.exists():
         for line in trace.read_text(errors="replace").splitlines():
+            if _MODELS_HERE.search(line):
+                continue
             if _TO_A_NETWORK.search(line) or _NAME_SERVICE.search(line) or _RESOLVER.search(line):
                 yield line
 

@@ -1,6 +1,8 @@
 """`kg-sextant ask` and `replay`: answer one question by an agent, or run it again from its record."""
 
 import os
+import shlex
+import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -288,6 +290,8 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
         raise InvalidRequest("The question is blank.")
     if not all(each.strip() for each in entities or ()):
         raise InvalidRequest("An --entity is blank. Give an id, an IRI or a name, or leave it out.")
+    if settings.llm.model is None:
+        settings = _with_local_model(settings)
     if settings.llm.model is None and agent in _NEEDING:
         raise InvalidRequest(f"{_NEEDING[agent]} needs a model. {SET_MODEL}")
     more = {"closed_book": closed_book, "ablation": ablation}
@@ -330,6 +334,34 @@ def replay(
     if not same:
         warn("The answer is not the one that was recorded.")
         raise typer.Exit(ExitCode.REFUSED)
+
+
+def _with_local_model(settings: Settings) -> Settings:
+    """Return the settings with a model that runs on this machine, if there are any and one is picked at a terminal.
+
+    Elsewhere the options that choose each are shown.
+    """
+    import anyio
+
+    from kg_server.commands.local_models import find_local_models
+
+    found = anyio.run(find_local_models, settings.llm.local_ports)
+    if not found:
+        return settings
+    words = [shlex.join(["--model", each.name, "--base-url", each.base_url]) for each in found]
+    warn("No model is set, but some run on this machine:")
+    for number, each in enumerate(words, start=1):
+        warn(f"  {number}. {visible_line(each)}")
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        warn("Add one of these to the command, or set llm.model and llm.base_url.")
+        return settings
+    picked = typer.prompt("Which one shall answer? Its number, or Enter for none", "", show_default=False, err=True)
+    if not (picked.isdecimal() and 0 < int(picked) <= len(found)):
+        return settings
+    model = found[int(picked) - 1]
+    # A key is for the service that it was set for.
+    llm = {"model": model.name, "base_url": model.base_url, "api_key": None}
+    return settings.model_copy(update={"llm": settings.llm.model_copy(update=llm)})
 
 
 async def _ask(

@@ -3,17 +3,20 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from ask_runs import ABOUT_TOKYO, EVIDENCE, EXPLORED, PAPER, QUESTION, asked
 from cli_runs import COMMAND, CommandLine
 from kg_agents.trace import RunLine, read_trace
+from loopback_service import Reply, answering
 from oda_runs import ENOUGH
 from scripted_model import Asked, Failure, serving_model
 from story_graphs import GOETHE, TOKYO, write_story
@@ -35,6 +38,28 @@ def test_without_a_model_facts_are_shown_and_it_says_what_to_set(cli: CommandLin
     assert "OPENAI_API_KEY" in run.err
     assert "Entities: 'Johann Wolfgang von Goethe' is Johann Wolfgang von Goethe (Q5879)" in run.err
     assert "1. GetNeighbor[Q5879]  2 triples" in run.err
+
+
+def test_without_a_model_those_that_run_on_this_machine_are_offered(cli: CommandLine) -> None:
+    def answer(body: bytes, key: str | None) -> Reply:
+        assert (body, key) == (b"", None)
+        return Reply({"data": [{"id": "llama3.2"}, {"id": "nomic-embed-text"}, {"id": "of \x1b[1m me"}]})
+
+    with (
+        answering(answer) as url,
+        answering(lambda *_: Reply(b"<html>")) as other,
+        socket.create_server(("127.0.0.1", 0)) as mute,
+    ):
+        ports = [str(urlsplit(each).port) for each in (other, url)]
+        listed = ",".join((*ports, str(mute.getsockname()[1])))
+        words = ("ask", "Who?", "--agent", "graph-counselor")
+        run = cli.run(*words, KG_SEXTANT_LLM__LOCAL_PORTS=listed, OPENAI_API_KEY="sk-secret")
+    lines = run.err.splitlines()
+    assert (run.code, lines[0]) == (2, "No model is set, but some run on this machine:")
+    assert lines[1] == f"  1. --model llama3.2 --base-url {url}"
+    assert lines[2].startswith("  2. --model 'of \\u001b[1m me' --base-url ")
+    assert lines[3] == "Add one of these to the command, or set llm.model and llm.base_url."
+    assert "Graph Counselor needs a model" in lines[4]
 
 
 def test_without_a_model_the_question_when_goethe_was_born_is_not_answered_by_a_botanist(cli: CommandLine) -> None:

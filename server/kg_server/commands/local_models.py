@@ -1,0 +1,62 @@
+"""Language models that run on this machine, found at the ports where their servers usually listen."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+import anyio
+import httpx2
+from pydantic import BaseModel
+
+from kg_boundary.bodies import ASKED_FOR, read_body
+
+TIMEOUT_S: Final = 0.5
+"""How many seconds a server has to list its models: it is on this machine."""
+MOST_SHOWN: Final = 10
+_MOST_BYTES: Final = 1_000_000
+_OK: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModel:
+    """A model that a server on this machine offers, and the settings that choose it."""
+
+    name: str
+    base_url: str
+
+
+class _Listed(BaseModel):
+    id: str
+
+
+class _Models(BaseModel):
+    data: list[_Listed] = []
+
+
+async def find_local_models(ports: Sequence[int]) -> list[LocalModel]:
+    """Return the models that servers at these ports of this machine list, without those that only embed texts.
+
+    A port where nothing listens, or something else than a server of models, has none.
+    """
+    found: dict[int, list[LocalModel]] = {}
+    async with (
+        httpx2.AsyncClient(timeout=TIMEOUT_S, trust_env=False, headers=ASKED_FOR) as client,
+        anyio.create_task_group() as tasks,
+    ):
+        for port in dict.fromkeys(ports):
+            tasks.start_soon(_list, client, port, found)
+    return [model for port in dict.fromkeys(ports) for model in found.get(port, ())][:MOST_SHOWN]
+
+
+async def _list(client: httpx2.AsyncClient, port: int, found: dict[int, list[LocalModel]]) -> None:
+    base_url, body = f"http://127.0.0.1:{port}/v1", bytearray()
+    # No answer is the usual one: no server of models runs at this port.
+    with suppress(httpx2.HTTPError, OSError, ValueError), anyio.move_on_after(TIMEOUT_S):
+        async with client.stream("GET", f"{base_url}/models") as response:
+            if response.status_code != _OK:
+                return
+            encoding = response.headers.get("Content-Encoding", "")
+            await read_body(response.aiter_raw(), encoding, max_bytes=_MOST_BYTES, received=body)
+        names = [each.id for each in _Models.model_validate_json(bytes(body)).data]
+        found[port] = [LocalModel(name, base_url) for name in names if name.strip() and "embed" not in name.casefold()]
