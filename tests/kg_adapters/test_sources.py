@@ -20,7 +20,9 @@ def touch(folder: Path, *names: str) -> None:
 
 def test_a_folder_gives_its_rdf_files_sorted_and_nothing_else(tmp_path: Path) -> None:
     touch(tmp_path, "b.nt", "a.TTL", "sub/c.jsonld.gz", "readme.md", "data.xml", "package.json", ".hidden.nt", "x.gz")
-    assert list(gather_sources([tmp_path]).files) == [
+    found = gather_sources([tmp_path])
+    assert found.name == tmp_path.name
+    assert list(found.files) == [
         Source(tmp_path / "a.TTL", "a.TTL"),
         Source(tmp_path / "b.nt", "b.nt"),
         Source(tmp_path / "sub/c.jsonld.gz", "sub/c.jsonld.gz"),
@@ -35,8 +37,8 @@ def test_a_source_knows_its_ending_and_whether_it_is_compressed() -> None:
 
 def test_a_named_file_may_have_an_ending_that_says_little(tmp_path: Path) -> None:
     touch(tmp_path, "graph.json", "ontology.xml")
-    found = list(gather_sources([tmp_path / "graph.json", tmp_path / "ontology.xml"]).files)
-    assert [source.name for source in found] == ["graph.json", "ontology.xml"]
+    found = gather_sources([tmp_path / "graph.json", tmp_path / "ontology.xml"])
+    assert ([source.name for source in found.files], found.name) == (["graph.json", "ontology.xml"], "graph")
 
 
 def test_no_file_is_read_twice(tmp_path: Path) -> None:

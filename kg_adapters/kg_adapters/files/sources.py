@@ -76,10 +76,12 @@ class Sources:
     Args:
         files: Each of them once.
         outside: Links in given folders that lead outside of them, and were not followed.
+        name: What people call all of it: the first folder, or the first file without its endings.
     """
 
     files: tuple[Source, ...]
     outside: tuple[Path, ...]
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,8 @@ def gather_sources(paths: Sequence[Path], *, follow_links: bool = False) -> Sour
         Source(file, name if names.count(name) == 1 else f"{number}/{name}")
         for number, (file, name) in enumerate(found.items(), start=1)
     )
-    return Sources(tuple(sources), tuple(outside))
+    folder = paths[0].resolve().name.encode(errors="replace").decode() if paths[0].is_dir() else ""
+    return Sources(tuple(sources), tuple(outside), folder or Path(names[0]).name.partition(".")[0])
 
 
 def _file(path: Path) -> Path:

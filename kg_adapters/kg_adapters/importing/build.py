@@ -280,6 +280,7 @@ class _Import:
         self._base = base
         self._vocabulary = base.info.vocabulary if base else options.vocabulary
         self._files = found.files
+        self._found_name = found.name
         self._options = options
         self._steps = steps
         self._quads = Quads(options.merge_graphs)
@@ -409,7 +410,7 @@ class _Import:
         base, options, reader = self._base, self._options, self._reader
         declared = {**options.prefixes, **(base.prefixes if base else {}), **reader.prefixes}
         graph_json = reader.graph_json or (base is not None and base.graph_json)
-        own_name = base.info.name if base else Path(self._files[0].name).name.partition(".")[0]
+        own_name = base.info.name if base else self._found_name
         return StoreInfo(
             format=FORMAT,
             name=options.name or own_name,
