@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
 import tempfile
 import tomllib
@@ -109,9 +110,7 @@ def shell_with_examples() -> Generator[Shell]:
     with tempfile.TemporaryDirectory() as temporary:
         folder, packages = Path(temporary).resolve() / "home", Path(temporary).resolve() / "packages"
         folder.mkdir()
-        for file in EXAMPLES.iterdir():
-            if file.is_file():
-                (folder / file.name).write_bytes(file.read_bytes())
+        shutil.copytree(EXAMPLES, folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
         settings_file = folder.with_name("settings.toml")
         settings_file.touch()
         _register_example(packages)
