@@ -12,21 +12,25 @@ from itertools import chain
 from typing import Final, TypeAlias
 
 import anyio
+import anyio.lowlevel
 
 from kg_adapters.calls import note_partial, time_left_s
-from kg_adapters.errors import BackendTimeout, InvalidRequest
+from kg_adapters.errors import BackendError, BackendTimeout, InvalidRequest
 from kg_adapters.models import EdgeDirection, RelationCount
 from kg_adapters.prefixes import Position, Prefixes
 from kg_adapters.profile import unit_in
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import RDF_LANG_STRING, XSD, XSD_STRING, BlankNode, Fact, Iri, Literal, Node, Term, Triple
 from kg_boundary.shown import is_plain, set_apart, shown, shown_within
+from kg_server.answers.expressions import NO_EXPRESSIONS, read_expressions
 from kg_server.answers.values import plain_value, unit_name, unit_of
 
 _Forms: TypeAlias = tuple[str, str, str | None, str]
 
 MAX_LABEL: Final = 120
 MAX_VALUE: Final = 400
+_AT_ONCE: Final = 2_000
+"""For how many terms labels are read before other calls have their turn."""
 _WITH_ID: Final = re.compile(r".* \((.+)\)")
 _LIKE_ID: Final = re.compile(r"\S*[\d:]\S*")
 _LIKE_NUMBER: Final = re.compile(r"[-+]?\d[\d.,]*(?: .*)?|true|false")
@@ -220,11 +224,28 @@ async def names_of(graph: KGAdapter, terms: Iterable[Node], *, max_tokens: int |
     if wanted:
         try:
             with anyio.fail_after(time_left_s(math.inf)):
-                # What is no mapping is an error, and not a graph without labels.
-                labels = {**await graph.labels(wanted)}
+                labels = await _labels(graph, wanted)
         except (TimeoutError, BackendTimeout):
             note_partial("Labels are missing: they did not come in time.")
     return Names(graph.prefixes, labels, most, language, terms=wanted.keys())
+
+
+async def _labels(graph: KGAdapter, terms: Collection[Node]) -> dict[Node, str]:
+    """Return the labels of terms; that of a class expression or list without a name is what it holds, on one line."""
+    unnamed = [term for term in terms if isinstance(term, BlankNode)]
+    expressions = NO_EXPRESSIONS
+    try:
+        expressions = await read_expressions(graph, unnamed)
+    except BackendError:
+        note_partial("What classes without a name mean is missing: it could not be read.")
+    named = tuple(dict.fromkeys((*terms, *expressions.terms())))
+    labels = dict[Node, str]()
+    for first in range(0, len(named), _AT_ONCE):
+        # What is no mapping is an error, and not a graph without labels.
+        labels |= {**await graph.labels(named[first : first + _AT_ONCE])}
+        await anyio.lowlevel.checkpoint()
+    found = expressions.labels([term for term in unnamed if term not in labels], labels)
+    return {term: label for term, label in labels.items() if term in terms} | found
 
 
 def terms_of(facts: Iterable[Fact]) -> Iterable[Node]:
