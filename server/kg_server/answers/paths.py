@@ -19,10 +19,12 @@ from kg_adapters.models import Count, Degree, NeighborPage, Path, PathRequest, P
 from kg_adapters.protocol import KGAdapter, SupportsPaths
 from kg_adapters.requests import NeighborRequest, check_path_request
 from kg_adapters.terms import BlankNode, Iri, Node, Triple, node_key
+from kg_boundary.shown import counted
 from kg_server.answers.intermediates import with_intermediates
 from kg_server.answers.results import Answer, AnswerRows, Line, Over, PathsResult, Piece, Status, fitted_rows
 from kg_server.names import Names, names_of, terms_of
-from kg_server.naming.refusals import require_entity
+from kg_server.naming.refusals import described_entity
+from kg_server.ontology import CLASS_KINDS, class_paths
 from kg_server.settings import Settings
 
 _PAGE: Final = 5_000
@@ -208,7 +210,8 @@ async def paths_between(
         InvalidRequest: An id is not one, or source and target are the same.
         UnknownEntity: The graph does not mention one of them.
     """
-    start, end = await require_entity(graph, source), await require_entity(graph, target)
+    start, is_class = await _end(graph, source)
+    end, both_classes = await _end(graph, target)
     request = PathRequest(
         start,
         end,
@@ -219,13 +222,31 @@ async def paths_between(
         timeout_s=settings.timeout_s * 0.9,
     )
     found = await search_paths(graph, request)
+    above = _apart(await class_paths(graph, start, end), request) if is_class and both_classes else []
+    total = Count(found.total.value + len(above), exact=found.total.exact)
+    # The way over superclasses is what mostly connects two classes.
+    found = replace(found, paths=(*above, *found.paths), total=total)
     shown_hubs = found.skipped_hubs[:SHOWN_HUBS]
     walked = [triple for path in found.paths for triple in path.triples]
     names = await names_of(graph, (start, end, *shown_hubs, *terms_of(walked)), max_tokens=max_tokens)
     ranked = found.paths if question is None else _by_question(found.paths, question, names)
     shown = ranked[:limit]
     names = await with_intermediates(graph, [each for path in shown for each in path.triples], names, (start, end))
-    return fitted_rows(AnswerRows(_lines(shown), names), lambda rows: _answer(request, found, rows), max_tokens)
+    return fitted_rows(
+        AnswerRows(_lines(shown), names), lambda rows: _answer(request, found, rows, len(above)), max_tokens
+    )
+
+
+async def _end(graph: KGAdapter, text: str) -> tuple[Node, bool]:
+    """Return the entity at one end, and whether it is a class."""
+    node, described = await described_entity(graph, text)
+    return node, not CLASS_KINDS.isdisjoint(described.types)
+
+
+def _apart(paths: Sequence[Path], request: PathRequest) -> list[Path]:
+    """Return the paths over superclasses that a search does not find; it finds every direct edge."""
+    found = request.max_hops if not request.avoid_hubs else 1
+    return [each for each in paths if len(each.triples) > found]
 
 
 def _by_question(paths: Sequence[Path], question: str, names: Names) -> Sequence[Path]:
@@ -240,13 +261,13 @@ def _wording(path: Path, names: Names) -> str:
     return " ".join(names.labels.get(word, word.local_part) for word in words)
 
 
-def _answer(request: PathRequest, found: PathsFound, rows: AnswerRows["_PathLine"]) -> Answer:
+def _answer(request: PathRequest, found: PathsFound, rows: AnswerRows["_PathLine"], above: int) -> Answer:
     names = rows.names
     paths = [[names.row(triple) for triple in path.triples] for line in rows for path in line.paths]
     result = PathsResult(
         status=_status(found, len(paths)),
         knowledge="stated" if paths else "unknown",
-        summary=_summary(request, found, names) + _left_out(found, len(paths)),
+        summary=_summary(request, found, names, above) + _left_out(found, len(paths)),
         paths=paths,
         total=found.total.value,
         exhaustive=found.exhaustive,
@@ -316,10 +337,14 @@ def _status(found: PathsFound, shown: int) -> Status:
     return "truncated" if shown < found.total.value else "ok"
 
 
-def _summary(request: PathRequest, found: PathsFound, names: Names) -> str:
+def _summary(request: PathRequest, found: PathsFound, names: Names, above: int) -> str:
     pair = f"{names.entity(request.source)} and {names.entity(request.target)}"
     within = f"within {request.max_hops} hop{'s' if request.max_hops > 1 else ''}"
-    if found.total.value == 0 and found.stopped is None:
+    if above:
+        others = found.total.value - above
+        more = f", and {Count(others, exact=found.total.exact)} more {within}" if others else ""
+        summary = f"{counted(above, 'path')} over superclasses {'links' if above == 1 else 'link'} {pair}{more}."
+    elif found.total.value == 0 and found.stopped is None:
         summary = f"No path links {pair} {within}."
     else:
         noun = "path links" if found.total.value == 1 else "paths link"

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity
+from kg_adapters.models import Description
 from kg_adapters.prefixes import Position
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
@@ -62,11 +63,21 @@ async def require_entity(graph: KGAdapter, text: str) -> Node:
         InvalidRequest: It is no id.
         UnknownEntity: The graph does not mention it.
     """
+    return (await described_entity(graph, text))[0]
+
+
+async def described_entity(graph: KGAdapter, text: str) -> tuple[Node, Description]:
+    """Return the entity that an id stands for, with what it is.
+
+    Raises:
+        InvalidRequest: It is no id.
+        UnknownEntity: The graph does not mention it.
+    """
     node = await entity_of(graph, text)
     described = await graph.describe([node])
     if node not in described or "entity" not in described[node].roles:
         raise await unknown_entity(graph, node, text)
-    return node
+    return node, described[node]
 
 
 def closest(text: str, choices: Iterable[str], *, limit: int = 3) -> list[str]:
