@@ -24,6 +24,8 @@ from kg_server.names import MAX_LABEL, Names, names_of
 from kg_server.naming.entities import identify
 from kg_server.naming.meaning import Meaning, near_classes, near_relations
 from kg_server.naming.refusals import id_of, is_word
+from kg_server.ontology import Declared, class_count
+from kg_server.ontology_view import OntologyView
 from kg_server.schema import (
     LEGEND,
     MOST_IN_A_LINE,
@@ -129,9 +131,16 @@ class _View:
     profile: GraphProfile
     max_tokens: int
 
+    @property
+    def declared(self) -> Declared:
+        """What the definition counts of an ontology."""
+        return Declared.of(self.schema)
+
     async def whole(self) -> Answer:
         """Return the answer by class, with a line for every class and for every relation that several have."""
         graph = self.graph
+        if self.declared.is_ontology:
+            return await (await OntologyView.of(graph, self.schema, self.max_tokens)).whole()
         every, most = self.profile.classes, max(1, self.max_tokens // TOKENS_A_CLASS_WITH_FACTS)
         counted = [await folded(graph, each, off=1 - WHOLE) for each in every[:most]]
         profile = replace(self.profile, classes=(*counted, *every[most:]))
@@ -147,13 +156,14 @@ class _View:
             return dict.fromkeys((*known, *(each.relation for each in facts.outside[:MOST_IN_A_LINE])))
 
         names = await names_of(graph, await off_loop(terms))
+        ontology = await self._ontology()
 
         def fit() -> Answer:
             if len(foremost) == len(facts.classes):
-                answer = self._definition(facts, names, MOST_TOLD)(len(foremost))
+                answer = self._definition(facts, names, MOST_TOLD, ontology)(len(foremost))
                 if answer.tokens <= self.max_tokens:
                     return answer
-            return fitted(self._definition(facts, names, MOST_IN_A_LINE), len(foremost), self.max_tokens)
+            return fitted(self._definition(facts, names, MOST_IN_A_LINE, ontology), len(foremost), self.max_tokens)
 
         return await off_loop(fit)
 
@@ -164,9 +174,16 @@ class _View:
             owner = profile.profile_of(node)
         else:
             owner = await off_loop(lambda: named(profile.classes, text))
-        if owner is None and not self.graph.remote:
+        nodes: Sequence[Node] = () if node is None else (node,)
+        declared = self.declared
+        if not self.graph.remote and (owner is None or declared.is_ontology):
             (identity,) = await identify(self.graph, [text])
-            owner = next(filter(None, map(profile.profile_of, identity.nodes)), None)
+            nodes = identity.nodes
+            owner = owner or next(filter(None, map(profile.profile_of, nodes)), None)
+        if declared.kinds and (owner is None or declared.is_ontology):
+            answer = await (await OntologyView.of(self.graph, self.schema, self.max_tokens, nodes)).about(text, nodes)
+            if answer is not None:
+                return answer
         every, quoted, wanted = entries_of(self.schema), in_quotes(text, MAX_LABEL), text.casefold().strip()
         is_relation = any(each.kind != "class" and (each.label or "").casefold() == wanted for each in every)
         if owner is not None and not is_relation:
@@ -211,7 +228,14 @@ class _View:
 
         return await off_loop(lambda: fitted(build, len(foremost), self.max_tokens))
 
-    def _definition(self, facts: ProfileFacts, names: Names, most: int) -> Callable[[int], Answer]:
+    async def _ontology(self) -> str:
+        """Return the line on the ontology that a graph of data has; nothing where it declares no classes."""
+        if not self.declared.classes:
+            return ""
+        size = await class_count(self.graph, self.declared)
+        return f"ontology | {size.of('class', 'classes')} declared"
+
+    def _definition(self, facts: ProfileFacts, names: Names, most: int, ontology: str) -> Callable[[int], Answer]:
         """Return a function that builds an answer with a number of classes and of facts per line."""
         schema, profile, every = self.schema, self.profile, len(facts.classes)
         total = Count(max(every, len(schema.classes)), exact=schema.complete)
@@ -228,7 +252,7 @@ class _View:
             entries = self._entries_of([replace(each, properties=tuple(told.facts_of(each))) for each in here])
             summary = f"{size}{extent} {LEGEND}"
             result = self._result("truncated" if is_cut else "ok", summary, entries, names, prefixes)
-            return Answer(result, (*self._prefix_lines(own), *told.lines(here)))
+            return Answer(result, (*self._prefix_lines(own), *told.lines(here), *((ontology,) if ontology else ())))
 
         return build
 

@@ -152,7 +152,7 @@ class ObserveResult(Result):
 
 
 class SchemaResult(Result):
-    """The definition of the graph; counts by id."""
+    """The definition of the graph; counts by id. Of an ontology, classes with their subclasses, and properties."""
 
     entities: int
     triples: int
@@ -161,6 +161,8 @@ class SchemaResult(Result):
     features: dict[str, int]
     labels: dict[str, str]
     prefixes: dict[str, str]
+    tree: list[list[str]] | None = Field(default=None, description="[class or nothing, those below]")
+    properties: list[list[str]] | None = Field(default=None, description="[property, class, ranges…]")
 
 
 class SparqlResult(Result):
