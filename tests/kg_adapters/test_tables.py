@@ -1,5 +1,6 @@
 """Tables become one graph: each row an entity, columns of ids links, and everything that was guessed is reported."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -320,3 +321,104 @@ def test_a_damaged_database_is_refused_or_read_as_far_as_it_goes(tmp_path: Path)
     (tmp_path / "g.db-wal").write_text("changes", encoding="utf-8")
     read = TablesRead(tmp_path, {"g.db": whole})
     assert [each.partition(". ")[0] for each in read.problems] == ["g.db-wal holds changes that are not in g.db yet"]
+
+
+WORLD = [
+    {
+        "name": {
+            "common": "Germany",
+            "official": "Federal Republic of Germany",
+            "native": {"deu": {"common": "Deutschland"}},
+        },
+        "cca3": "DEU",
+        "currencies": {"EUR": {"name": "Euro", "symbol": "€"}},
+        "capital": ["Berlin"],
+        "altSpellings": ["DE", "Bundesrepublik Deutschland"],
+        "languages": {"deu": "German"},
+        "latlng": [51, 9],
+        "borders": ["AUT", "FRA"],
+        "area": 357114,
+        "landlocked": False,
+    },
+    {
+        "name": {"common": "Austria"},
+        "currencies": {"EUR": {"name": "Euro", "symbol": "€"}},
+        "cca3": "AUT",
+        "borders": ["DEU"],
+        "languages": {"bar": "Bavarian"},
+        "area": 83871,
+    },
+    {"name": {"common": "France"}, "cca3": "FRA", "borders": ["DEU"], "independent": True, "area": 551695.5},
+    {"name": {"common": "Malta"}, "cca3": "MLT", "borders": [], "latlng": None},
+]
+"""Records like those of world-countries."""
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("world.json", json.dumps(WORLD)),
+        ("world.json", json.dumps({"count": 4, "next": None, "results": WORLD}, indent=1)),
+        ("world.ndjson", "\n".join(map(json.dumps, WORLD))),
+        ("world.txt", "\n".join(map(json.dumps, WORLD)) + "\n"),
+    ],
+)
+def test_records_are_rows_and_what_is_nested_in_them_is_behind_them(tmp_path: Path, name: str, content: str) -> None:
+    read = TablesRead(tmp_path, {name: content})
+    assert read.problems == []
+    world = read.reports["world"]
+    assert (world.id, world.label, read.kinds("world")["area"]) == ("cca3", "name", "number")
+    assert ("world.borders", "world.cca3") in read.links()
+    germany = read.about("e:DEU")
+    assert {'rdfs:label "Germany"', "borders e:AUT", "borders e:FRA", 'capital "Berlin"'} <= set(germany)
+    assert {'latlng "51"^^integer', 'latlng "9"^^integer', 'landlocked "false"^^boolean'} <= set(germany)
+    assert "name%20details world.name:1" in germany
+    assert [each for each in read.about("world.name:1") if "type" not in each] == [
+        'common "Germany"',
+        'official "Federal Republic of Germany"',
+        "native world.name.native:1",
+    ]
+    assert {'deu "German"', 'rdfs:label "German"'} <= set(read.about("world.languages:1"))
+    assert {'rdfs:label "Euro"', 'key "EUR"', 'symbol "€"'} <= set(read.about("world.currencies:1"))
+    assert "  currencies → world.currencies: 1 nested object" in read.lines
+
+
+def test_several_lists_of_one_object_are_tables_that_are_linked(tmp_path: Path) -> None:
+    shop = {
+        "made": "2020-01-01",
+        "customers": [{"id": 1, "name": "Ann"}, {"id": 2, "name": "Bob"}],
+        "orders": [
+            {"id": 1, "customer_id": 2, "items": [{"product": "tea", "count": 2}, {"product": "jam", "count": 1}]},
+            {"id": 2, "customer_id": 1},
+            {"id": 3, "customer_id": 1},
+        ],
+    }
+    read = TablesRead(tmp_path, {"shop.json": json.dumps(shop)})
+    assert read.links() == {("orders.customer_id", "customers.id"), ("orders.items", "orders.items")}
+    assert {"customer_id customers:2", "items orders.items:1", "items orders.items:2"} <= set(read.about("orders:1"))
+    assert {'product "jam"', 'count "1"^^integer'} <= set(read.about("orders.items:2"))
+    assert read.notes == ["shop.json: 'made' left out: only the objects in lists are records."]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problems", "rows"),
+    [
+        ("g.json", '[{"a": 1}, {"a": 2}, {"a" 3}]', ["g.json, line 1, column 27: Expecting ':' delimiter."], 2),
+        ("g.json", '[{"a": 1}, 5, {"a": 2}]', ["g.json, record 2: a record is an object {…}."], 2),
+        ("g.json", '[{"a": "\\ud800"}, {"a": "x"}]', ["g.json, record 1: a text holds half of a surrogate pair"], 1),
+        (
+            "g.jsonl",
+            '{"a": 1}\n{"a": \n[1]\n{"a": 2}\n',
+            ["g.jsonl, line 2: Expecting value.", "g.jsonl, line 3: a record is an object {…}."],
+            2,
+        ),
+        ("g.jsonl", "", ["g.jsonl holds no record"], 0),
+        ("g.json", "[" + '{"a":' * 300 + "1" + "}" * 300 + "]", ["g.json, before byte"], 0),
+    ],
+)
+def test_records_that_are_damaged_are_reported_and_the_others_read(
+    tmp_path: Path, name: str, content: str, problems: list[str], rows: int
+) -> None:
+    read = TablesRead(tmp_path, {name: content})
+    assert [shown[: len(wanted)] for shown, wanted in zip(read.problems, problems, strict=True)] == problems
+    assert sum(report.rows for report in read.reports.values()) == rows

@@ -16,8 +16,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.files.sources import ENTITY_JSON, FORMATS, GRAPH_JSON, KGDATA, Source, expected_endings
+from kg_adapters.files.sources import (
+    ENTITY_JSON,
+    FORMATS,
+    GRAPH_JSON,
+    JSON_LINES,
+    KGDATA,
+    RECORDS,
+    Source,
+    expected_endings,
+)
 from kg_adapters.open_options import ReadingLimits, Refused, setting
+from kg_boundary.json_stream import BrokenJson, JsonStream
 from kg_boundary.regular_files import open_regular
 from kg_boundary.shown import in_quotes, listed
 
@@ -200,11 +210,17 @@ _JSON: Final = re.compile(rb'\s*(?:\{\s*(?:"|\})|\[\s*(?:[{\["\]0-9-]))')
 
 _JSON_LD: Final = re.compile(rb'"@(?:context|graph|id|type)"\s*:')
 
-_ENTITIES: Final = re.compile(rb'"(?:type"\s*:\s*"(?:item|property|lexeme)|entities"\s*:\s*\{\s*"[QPL]\d)')
+_ENTITIES: Final = re.compile(
+    rb'"type"\s*:\s*"(?:item|property|lexeme)"(?=.{0,1000}"(?:labels|claims|lemmas|id"\s*:\s*"[QPL]\d))|'
+    rb'"entities"\s*:\s*\{\s*"[QPL]\d',
+    re.DOTALL,
+)
 
 _GRAPH_JSON: Final = re.compile(rb'"(?:features|neighbors)"\s*:|^\s*\{\s*(?:"\w+_nodes"|\})')
 
 _TOPIC: Final = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[\s*[\[\]]')
+
+_LINES_OF_JSON: Final = re.compile(rb"\{[^\n]*\}\r?\n\s*\{")
 
 _TERM: Final = rb'(?:<[^<>"{}|^`\\\x00-\x20]*>|_:[^\s]+)'
 
@@ -328,18 +344,47 @@ def _form(head: bytes, ending: str) -> str | None:
     if ending in _TELLING or not text.strip():
         return None
     if _JSON.match(text) is not None:
-        return _json(text)
+        return _json(text, ending)
     return _lines(text) or _turtle(text) or _table(text)
 
 
-def _json(text: bytes) -> str | None:
-    if _ENTITIES.search(text) is not None and _JSON_LD.search(text) is None:
-        return ENTITY_JSON
-    if _JSON_LD.search(text) is not None:
-        return ".jsonld"
-    if _TOPIC.match(text) is not None:
-        return KGDATA
-    return GRAPH_JSON if _GRAPH_JSON.search(text) is not None else None
+def _json(text: bytes, ending: str) -> str | None:
+    linked = _JSON_LD.search(text) is not None
+    tests = (
+        (ENTITY_JSON, _ENTITIES.search(text) is not None and not linked),
+        (".jsonld", linked),
+        (ending, ending in JSON_LINES),
+        (RECORDS, _holds_records(text)),
+        (KGDATA, _TOPIC.match(text) is not None),
+        (".jsonl", _LINES_OF_JSON.match(text) is not None),
+        (GRAPH_JSON, _GRAPH_JSON.search(text) is not None),
+    )
+    return next((form for form, fits in tests if fits), None)
+
+
+def _holds_records(text: bytes) -> bool:
+    """Return whether the beginning of a JSON text is a list of objects, or an object with such a list."""
+    stream = JsonStream(io.BytesIO(text))
+    try:
+        if stream.peek() == "[":
+            return _has_object(stream)
+        for _ in stream.members():
+            if stream.peek() != "[":
+                stream.value()
+            elif _has_object(stream):
+                return True
+    except BrokenJson:
+        # What was seen of it does not tell.
+        return False
+    return False
+
+
+def _has_object(stream: JsonStream) -> bool:
+    for _ in stream.items():
+        if stream.peek() == "{":
+            return True
+        stream.value()
+    return False
 
 
 def _lines(text: bytes) -> str | None:

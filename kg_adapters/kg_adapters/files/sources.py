@@ -29,8 +29,11 @@ KGDATA: Final = ".kgdata"
 """Triples by topic; no file is called so, its content tells it."""
 SQLITE: Final = frozenset({".sqlite", ".sqlite3", ".db"})
 """Endings of databases; the first is the form of them all."""
-TABLES: Final = frozenset({".csv", ".tsv", *SQLITE})
-FORMATS: Final = frozenset({*RDF_FORMATS, GRAPH_JSON, *TABLES})
+JSON_LINES: Final = frozenset({".jsonl", ".ndjson"})
+RECORDS: Final = ".records"
+"""JSON with objects in lists; no file is called so, its content tells it."""
+TABLES: Final = frozenset({".csv", ".tsv", *SQLITE, *JSON_LINES, RECORDS})
+FORMATS: Final = frozenset({*RDF_FORMATS, GRAPH_JSON, *TABLES} - {RECORDS})
 """Endings that tell what a file holds, or about what."""
 READ_WHOLE: Final = frozenset({GRAPH_JSON, ENTITY_JSON, KGDATA, *TABLES})
 """What is no RDF."""

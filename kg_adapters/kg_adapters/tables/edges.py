@@ -127,8 +127,8 @@ class EdgeRows:
     def edges(self, table: SourceTable, batch: Batch) -> list[Edge]:
         """Return the edges in some rows."""
         at, lines = self._at, list(batch.lines)
-        columns = [batch.columns[at.head], batch.columns[at.tail]]
-        columns += [] if at.relation is None else [batch.columns[at.relation]]
+        columns = [batch.cells(at.head), batch.cells(at.tail)]
+        columns += [] if at.relation is None else [batch.cells(at.relation)]
         if not self._begun and table.first is not None:
             self._begun = True
             line, cells = table.first

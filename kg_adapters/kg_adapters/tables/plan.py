@@ -11,16 +11,17 @@ from kg_adapters.tables.edges import EdgeColumns, EdgePlan, EdgeSurvey, edge_col
 from kg_adapters.tables.iris import ENTITY, own_space
 from kg_adapters.tables.links import Match, Target, best_match, has_same_name, is_named_for, match_of, names_table
 from kg_adapters.tables.options import TableOptions, names_column
-from kg_adapters.tables.survey import ID_NAMES, SEPARATORS, SUREST_ID_NAMES, ColumnSurvey, Hashes, TableSurvey
+from kg_adapters.tables.rows import SEVERAL
+from kg_adapters.tables.survey import ID_NAMES, NAMES, SEPARATORS, SUREST_ID_NAMES, ColumnSurvey, Hashes, TableSurvey
 from kg_adapters.tables.values import ADDRESS, INTEGER, TEXT, Kind, words_of
 
 Role: TypeAlias = Literal["id", "label", "description", "alias", "value", "link", "empty"]
 
-_NAMES: Final = ("name", "label", "title", "fullname", "displayname", "preflabel", "rdfslabel")
 _DESCRIPTIONS: Final = frozenset({"description", "summary", "abstract", "comment"})
 _ALIASES: Final = re.compile(
     "alias|aliases|(?:alt|alternate|alternative|other)names?|alsoknownas|aka|synonyms?|nicknames?|(?:skos)?altlabels?"
 )
+_SEPARATORS: Final = ("", *SEPARATORS, SEVERAL)
 _LEAST_DISTINCT: Final = 0.8
 _LONGEST_NAME: Final = 80
 _LIKELY_ID_KINDS: Final = frozenset({TEXT, INTEGER, ADDRESS})
@@ -109,7 +110,9 @@ def plan_tables(
 
 def edges_in(table: TableSurvey, options: TableOptions) -> EdgeColumns | None:
     """Return where a table has its edges, or None where it has an entity in each row."""
-    return None if options.id_column(table.name, table.names) is not None else edge_columns(table)
+    source = table.source
+    rows = source.nested or source.key or source.links or options.id_column(table.name, table.names) is not None
+    return None if rows else edge_columns(table)
 
 
 class _Planning:
@@ -133,6 +136,8 @@ class _Planning:
 
     def _candidates(self, table: TableSurvey) -> Iterator[int]:
         """Yield the columns that may hold the ids of rows; that which was chosen alone."""
+        if table.source.nested:
+            return
         chosen = self._options.id_column(table.name, table.names) or table.source.key
         if chosen is not None:
             yield table.names.index(chosen)
@@ -184,7 +189,7 @@ class _Planning:
             for each, column in enumerate(table.columns):
                 # A table that has the same ids is not referred to: its rows are the same.
                 if not (other == place and each == key) and not table.is_unique(each):
-                    count += best_match(table.name, column, [target], ("", *SEPARATORS)) is not None
+                    count += best_match(table.name, column, [target], _SEPARATORS) is not None
         return count
 
     def _table_plan(self, place: int) -> TablePlan:
@@ -193,8 +198,8 @@ class _Planning:
         others = [each for each in range(len(plain)) if each != key]
         columns = [self._column(place, each) for each in range(len(plain))]
         linked = {each for each, column in enumerate(columns) if column.link is not None and column.link.declared}
-        label = next((each for name in _NAMES for each in others if plain[each] == name and each not in linked), None)
-        if label is None and not (key is not None and _are_names(table.columns[key])):
+        label = next((each for name in NAMES for each in others if plain[each] == name and each not in linked), None)
+        if label is None and not table.source.nested and not (key is not None and _are_names(table.columns[key])):
             # Names stand first, or behind the id; further on, what is said of a row may be distinct too.
             label = next((each for each in others[:1] if _names_rows(table, each, columns[each])), None)
         roles: dict[int | None, Role] = {
@@ -218,7 +223,12 @@ class _Planning:
         chosen = self._options.kind_of(table.name, column.name)
         if not column.count or (column.says_nothing and not chosen):
             return ColumnPlan(column.name, "empty")
-        separator = self._options.separator_of(table.name, column.name)
+        separator = self._options.separator_of(table.name, column.name) or (SEVERAL if column.several else "")
+        to, at = table.source.links.get(column.name, ("", ""))
+        if to and not at:
+            rows = len(column.parts.get(SEVERAL, column.distinct if column.distinct is not None else ()))
+            link = LinkPlan(to, at, own_space(to), rows, rows, declared=True)
+            return ColumnPlan(column.name, "link", TEXT, separator, link)
         if _ALIASES.fullmatch(column.plain) is not None:
             found = separator or next((sign for sign in SEPARATORS if sign in column.parts), "")
             return ColumnPlan(column.name, "alias", separator=found)
@@ -250,7 +260,7 @@ class _Planning:
                 return match_of(column, target, separator)
         if options.kind_of(table.name, column.name):
             return None
-        return best_match(table.name, column, self._targets.values(), (separator,) if separator else ("", *SEPARATORS))
+        return best_match(table.name, column, self._targets.values(), (separator,) if separator else _SEPARATORS)
 
     def _edge_plan(self, table: TableSurvey, edges: EdgeSurvey) -> EdgePlan:
         at = edge_columns(table)
@@ -297,7 +307,7 @@ def _are_names(column: ColumnSurvey) -> bool:
     """Return whether ids are what people call the rows: words, not codes or numbers."""
     if column.plain in ID_NAMES:
         return False
-    return column.plain in _NAMES or column.worded > 0.5
+    return column.plain in NAMES or column.worded > 0.5
 
 
 def repeated_id(table: TableSurvey, plan: TablePlan) -> int | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kg_adapters.tables.edges import EdgePlan, EdgeSurvey
 from kg_adapters.tables.plan import ColumnPlan, LinkPlan, Plan, TablePlan, repeated_id
+from kg_adapters.tables.rows import SEVERAL
 from kg_adapters.tables.survey import ColumnSurvey, TableSurvey
 from kg_adapters.tables.values import TEXT
 from kg_boundary.shown import counted, in_quotes, listed
@@ -25,6 +26,7 @@ class LinkReport:
         separator: What separates several ids in a cell; nothing where each cell is one.
         undo: The option that makes the column values again.
         declared: Whether the source declares the link.
+        nested: Whether it leads to what is nested in the row, not to ids.
     """
 
     column: str
@@ -36,6 +38,7 @@ class LinkReport:
     separator: str
     undo: str
     declared: bool = False
+    nested: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,7 @@ class TableReport:
         table: What the table is called, and the class of its rows.
         rows: How many rows it has; of a list of edges, how many edges.
         edges: Whether it is a list of edges.
+        nested: Whether its rows are parts of those of another table.
         id: The column with the ids of rows; None where they are numbered.
         label: The column with their names.
         description: The column that describes them.
@@ -76,6 +80,7 @@ class TableReport:
     table: str
     rows: int
     edges: bool = False
+    nested: bool = False
     id: str | None = None
     label: str | None = None
     description: str | None = None
@@ -94,8 +99,11 @@ class TableReport:
             share = f"{link.share:.0%}".replace("100%", "all" if link.matched == link.values else ">99%")
             rest = link.values - link.matched
             behind = f"; {counted(rest, 'other has', 'others have')} no row there" if rest else ""
+            if link.nested:
+                yield f"  {link.column} → {link.to}: {counted(link.values, 'nested object')}"
+                continue
             declared = ", as declared" if link.declared else ""
-            several = f", several separated by {in_quotes(link.separator)}" if link.separator else ""
+            several = _several(link.separator)
             yield (
                 f"  {link.column} → {link.to}: {share} of {counted(link.values, 'value')}, such as "
                 f"{in_quotes(link.example)}{several}{declared}{behind} ({link.undo})"
@@ -109,6 +117,8 @@ class TableReport:
     def _rows(self) -> str:
         if self.edges:
             return f"{counted(self.rows, 'edge')}, one in each row"
+        if self.nested:
+            return counted(self.rows, "nested object") + (f"; name: {self.label}" if self.label is not None else "")
         about = [f"id: {self.id}" if self.id is not None else "numbered"]
         about += [f"name: {self.label}"] if self.label is not None else []
         about += [f"description: {self.description}"] if self.description is not None else []
@@ -129,6 +139,7 @@ def report_of(table: TableSurvey, plan: Plan, edges: EdgeSurvey | None) -> Table
         table.source.path,
         table.name,
         table.rows,
+        nested=table.source.nested,
         id=None if plan.key is None else table.names[plan.key],
         label=_named(plan, "label"),
         description=_named(plan, "description"),
@@ -166,21 +177,27 @@ def _named(plan: TablePlan, role: str) -> str | None:
 
 def _kind_name(column: ColumnPlan) -> str:
     read_as = f" ({column.kind.read_as})" if column.kind.read_as else ""
-    several = f", several separated by {in_quotes(column.separator)}" if column.separator else ""
-    return f"{column.kind.name}{read_as}{several}"
+    return f"{column.kind.name}{read_as}{_several(column.separator)}"
+
+
+def _several(separator: str) -> str:
+    if not separator:
+        return ""
+    return ", several in a list" if separator == SEVERAL else f", several separated by {in_quotes(separator)}"
 
 
 def _link_report(table: str, survey: ColumnSurvey, column: ColumnPlan, link: LinkPlan) -> LinkReport:
     return LinkReport(
         column.name,
-        f"{link.table}.{link.column}",
+        f"{link.table}.{link.column}".removesuffix("."),
         link.distinct,
         link.matched,
         round(link.matched / max(link.distinct, 1), 4),
-        next(iter(survey.examples), ""),
+        next(iter(survey.examples), "").partition(SEVERAL)[0],
         column.separator,
         _flag("--no-link", f"{table}.{column.name}"),
         link.declared,
+        not link.column,
     )
 
 

@@ -26,9 +26,11 @@ class SourceTable:
         unit: What the numbers of rows count, for messages.
         first: The header as it was written, and its line, where it might be a row.
         commas: Whether numbers may have a decimal comma.
-        several: What separates the values in a cell, whatever its column; nothing where a cell is one.
+        several: Whether cells may hold several values, separated by `SEVERAL`.
+        nested: Whether its rows are parts of the rows of another table, which lead to them; they are numbered.
         key: The column that the source declares to hold the ids of rows, which are valid in this table only.
-        links: The table and column that the source declares each of these columns to refer to.
+        links: The table and column that the source declares each of these columns to refer to; no column where cells
+            hold the numbers of rows.
     """
 
     name: str
@@ -37,7 +39,8 @@ class SourceTable:
     unit: str = "line"
     first: tuple[int, tuple[str, ...]] | None = None
     commas: bool = False
-    several: str = ""
+    several: bool = False
+    nested: bool = False
     key: str | None = None
     links: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
 
@@ -60,7 +63,13 @@ class Batch:
     columns: Sequence[Sequence[str]]
     even: bool
 
+    def cells(self, place: int) -> Sequence[str]:
+        """Return the cells of a column, which are empty if its table has got it later."""
+        return self.columns[place] if place < len(self.columns) else [""] * len(self.lines)
 
+
+SEVERAL: Final = "\x1e"
+"""What separates the values in a cell of records."""
 TableBatch: TypeAlias = tuple[SourceTable, Batch]
 """Some rows of a table; those of several tables may take turns."""
 

@@ -57,7 +57,7 @@ class TableWriter:
         yield self._labels(batch, keys, nodes)
         whole = len(there) == len(nodes)
         for place, column in enumerate(self._plan.columns):
-            cells = batch.columns[place]
+            cells = batch.cells(place)
             if column.role in {"id", "label", "empty"} and column.link is None:
                 continue
             if not whole:
@@ -72,7 +72,7 @@ class TableWriter:
             self._rows += len(batch.lines)
             keys: Sequence[str] = list(map(str, range(first, self._rows + 1)))
             return keys, [space + each for each in keys]
-        keys = batch.columns[key]
+        keys = batch.cells(key)
         for line, each in zip(batch.lines, keys, strict=True):
             if not each:
                 self._problem(f"{self._table.place(line)}: the id column is empty.", ValueError())
@@ -80,11 +80,11 @@ class TableWriter:
 
     def _labels(self, batch: Batch, keys: Sequence[str], nodes: Sequence[str]) -> StatementColumn:
         place = self._plan.place_of("label")
-        labels = [""] * len(nodes) if place is None else batch.columns[place]
+        labels = [""] * len(nodes) if place is None else batch.cells(place)
         said = [
             (node, label or key)
             for node, label, key in zip(nodes, labels, keys, strict=True)
-            if node and (label or not is_address(key))
+            if node and (label or not (self._table.nested or is_address(key)))
         ]
         return StatementColumn(LABEL, [node for node, _ in said], [text for _, text in said], XSD_STRING.value)
 

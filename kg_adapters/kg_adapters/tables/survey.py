@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kg_adapters.tables.options import TableOptions
-from kg_adapters.tables.rows import Batch, SourceTable
+from kg_adapters.tables.rows import SEVERAL, Batch, SourceTable
 from kg_adapters.tables.values import (
     BOOLEAN,
     COMMA,
@@ -30,6 +30,8 @@ SEPARATORS: Final = ("|", ";", ",")
 ID_NAMES: Final = ("id", "identifier", "iri", "uri", "key", "code", "qid", "ident", "geonameid")
 """How columns of ids are called, the surest name first."""
 SUREST_ID_NAMES: Final = ID_NAMES[:4]
+NAMES: Final = ("name", "label", "title", "fullname", "displayname", "preflabel", "rdfslabel")
+"""How columns of names are called, the surest first."""
 _LONGEST_ID: Final = 80
 _MOST_DISTINCT: Final = 16_000_000
 _MOST_PARTS: Final = 1_000_000
@@ -61,6 +63,7 @@ class ColumnSurvey:
         parts: By what may separate values in a cell, the distinct parts.
         worded: How many of a sample of cells are words, not codes or numbers, as a share.
         examples: The first distinct cells.
+        several: Whether cells of records hold several values.
         repeat: The lines of the first two rows with the same cell, where the column is called as ids are.
     """
 
@@ -75,6 +78,7 @@ class ColumnSurvey:
     parts: Mapping[str, Hashes] = field(default_factory=dict[str, Hashes])
     worded: float = 0.0
     examples: tuple[str, ...] = ()
+    several: bool = False
     repeat: tuple[int, int] | None = None
 
     @property
@@ -182,6 +186,7 @@ class _ColumnSearch:
         self._distinct: DistinctTexts | None = DistinctTexts()
         self._separator = separator
         self._signs = (separator,) if separator else SEPARATORS
+        self._several = False
         self._parts: dict[str, DistinctTexts] = {}
         self._sample: dict[str, None] = {}
         self._blank = set[str]()
@@ -196,12 +201,15 @@ class _ColumnSearch:
             self._order.append(np.fromiter((hash(cell) if cell else 0 for cell in cells), np.int64, len(cells)))
         if not distinct:
             return
-        self._characters += len("".join(cells))
+        text = "".join(cells)
+        self._characters += len(text)
         if len(self._sample) < _SAMPLE:
             self._sample.update(dict.fromkeys(cell for cell in cells[:_SAMPLE] if cell))
         self._blank |= MISSING & distinct
         sign = self._separator
-        self._search.add({part for cell in distinct for part in parted(cell, sign)} if sign else distinct)
+        several = bool(sign) and sign in text
+        self._several = self._several or several
+        self._search.add({part for cell in distinct for part in parted(cell, sign)} if several else distinct)
         self._collect(distinct)
 
     def _collect(self, distinct: Collection[str]) -> None:
@@ -242,7 +250,8 @@ class _ColumnSearch:
                 text if len(text) <= _LONGEST_EXAMPLE else f"{text[:_LONGEST_EXAMPLE]}…"
                 for text in examples[:_EXAMPLES]
             ),
-            _first_repeat(self._order, lines) if self._order else None,
+            self._several and self._separator == SEVERAL,
+            _first_repeat(self._order, lines[-len(self._order) :]) if self._order else None,
         )
 
 
@@ -311,7 +320,7 @@ def _search(table: SourceTable, place: int, header: str, options: TableOptions, 
         KindSearch(header, commas=table.commas, chosen=kinds),
         watched=header == chosen or plain(header) in SUREST_ID_NAMES,
         likely_id=likely,
-        separator=options.separator_of(table.name, header),
+        separator=options.separator_of(table.name, header) or (SEVERAL if table.several else ""),
     )
 
 
