@@ -139,7 +139,7 @@ def csv_batches(source: Source, stream: IO[bytes], problem: Problem, limits: Rea
     path = source.path
     file = _CsvFile(text, path, problem, limits)
     rows = file.rows(_SIGNS.get(source.ending))
-    line, cells = next(rows, (0, []))
+    line, cells = next(rows, (0, list[str]()))
     if not cells:
         problem(f"{path} is empty: a table is a header and rows below it.", ValueError())
         return
