@@ -45,9 +45,13 @@ def test_without_a_model_those_that_run_on_this_machine_are_offered(cli: Command
         assert (body, key) == (b"", None)
         return Reply({"data": [{"id": "llama3.2"}, {"id": "nomic-embed-text"}, {"id": "of \x1b[1m me"}]})
 
+    def page(body: bytes, key: str | None) -> Reply:
+        del body, key
+        return Reply(b"<html>")
+
     with (
         answering(answer) as url,
-        answering(lambda *_: Reply(b"<html>")) as other,
+        answering(page) as other,
         socket.create_server(("127.0.0.1", 0)) as mute,
     ):
         ports = [str(urlsplit(each).port) for each in (other, url)]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from pydantic import TypeAdapter
 
 from cli_runs import COMMAND, CommandLine, write_graph
 from kg_adapters.errors import InvalidRequest
@@ -148,10 +149,9 @@ def test_the_block_is_written_into_the_file_of_a_client_and_the_old_one_kept(cli
     assert (beside.err, '"world": {' in file.read_text(encoding="utf-8")) == ("", True)
     other = cli.run("config", "cursor", "sample", "--name", "world", "--write", "--file", str(file))
     assert other.err.startswith("This replaces the server world. To add one beside it, give it another name")
-    kept: dict[str, dict[str, object]] = json.loads(
-        file.read_text(encoding="utf-8").replace("// mine", "").replace("// his", "")
-    )
-    assert list(kept["mcpServers"]) == ["other", "kg-sextant", "world"]
+    kept = TypeAdapter(dict[str, object]).validate_python(read_commented(file.read_text(encoding="utf-8")))
+    servers = TypeAdapter(dict[str, object]).validate_python(kept["mcpServers"])
+    assert list(servers) == ["other", "kg-sextant", "world"]
 
 
 def test_a_name_that_not_every_client_takes_is_refused(cli: CommandLine) -> None:
