@@ -13,7 +13,8 @@ from kg_adapters.terms import XSD, Iri, Literal
 if TYPE_CHECKING:
     from kg_adapters.algebra import ComparedKind, Operator
 
-_NUMBER: Final = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|INF)", re.ASCII)
+# Here and below no run of digits can be read in two ways: texts of outsiders may have millions.
+_NUMBER: Final = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|INF)", re.ASCII)
 _DATE: Final = re.compile(
     r"(?P<sign>-?)(?:(?P<year>[0-9]{3,9})(?:-(?P<month>[0-9]{2})(?:-(?P<day>[0-9]{2}))?)?|(?P<early>[0-9]{1,2}))"
     r"(?:T(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2}):(?P<second>[0-9]{2})(?:[.][0-9]+)?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?"
@@ -77,7 +78,7 @@ _MOST_INTEGER: Final = 2**63 - 1
 _MOST_DECIMAL: Final = 2**127 - 1
 _DECIMAL_PLACES: Final = 18
 _SURELY_HELD: Final = re.compile(r"[+-]?(?:[0-9]{1,18}|[0-9]{1,18}[.][0-9]{0,18}|[.][0-9]{1,18})")
-_PLAIN: Final = re.compile(r"[+-]?0*(?P<whole>[0-9]{0,21})(?:[.](?P<places>[0-9]*?)0*)?")
+_PLAIN: Final = re.compile(r"[+-]?0*+(?P<whole>[0-9]{0,21})(?:[.](?P<places>(?:[0-9]*[1-9])?)0*)?")
 _SHORT_YEAR: Final = re.compile(r"(-?)([0-9]{1,3})(?![0-9])")
 _DOUBLE: Final = XSD + "double"
 

@@ -81,6 +81,8 @@ def test_exactly_those_numbers_are_restated_that_oxigraph_does_not_compute_with(
         is_held = bool(store.query("ASK { ?s ?p ?o FILTER(isNumeric(?o)) }"))
         form = (text, datatype) if is_held else (repr(float(text)).upper(), XSD + "double")
         assert held_form(text, datatype) == form
+    assert held_form("0." + "0" * 400_000 + "1", XSD + "decimal") == ("0.0", XSD + "double")
+    assert held_form("0" * 400_000 + "x", datatype) == ("0" * 400_000 + "x", datatype)
 
 
 async def test_a_store_that_is_there_is_left_alone(tmp_path: Path) -> None:
