@@ -82,12 +82,13 @@ class Grouped:
     """How do the members of a set of nodes fall into groups? The answer has `count` and `groups`.
 
     There is a group for every node and value that `by` reaches from any member, with the number of members from which
-    it does; a member may be in several. The largest come first, then by `term_key`. `count` is the number of groups,
-    and `without` counts the members that are in none.
+    it does; a member may be in several. The largest come first, or the smallest if `lowest`, then by `term_key`.
+    `count` is the number of groups, and `without` counts the members that are in none.
     """
 
     of: SetExpression
     by: HopPath
+    lowest: bool = False
 
     def __post_init__(self) -> None:
         require_nodes(self.of)

@@ -102,8 +102,8 @@ async def test_what_is_shared_over_a_relation_and_its_inverse_is_told_once(towns
         ("Count[Where[Type[city], Count[contains] = 0]]", "4."),
         ("Where[Type[city], Count[contains] >= 6]", "Ville 4."),
         ("Group[Type[city], population]", "5 groups. Over 5 nodes."),
-        ("Top[Group[Type[city], population], 1]", "3,000: 2. Of 5 groups."),
-        ("Bottom[Group[Type[city], population], 2]", "4 groups. Of 5 groups. Over 5 nodes."),
+        ("Top[Group[Type[city], population], 1]", "3,000: 2. The largest of 5."),
+        ("Bottom[Group[Type[city], population], 2]", "4 groups. The smallest of 5. Over 5 nodes."),
         ("Table[Type[city], population, contains]", "5 rows.\nin all | population | 18,000"),
         ("Count[Top[Type[city], inception, 1]]", "1. 2 more have no inception and are not counted."),
         (
@@ -116,6 +116,12 @@ async def test_what_is_shared_over_a_relation_and_its_inverse_is_told_once(towns
 )
 async def test_a_number_says_what_it_is_of(towns: LocalAdapter, expression: str, said: str) -> None:
     assert (await composed(towns, expression)).plain.text.startswith(said)
+
+
+async def test_evidence_of_the_largest_or_smallest_groups_is_of_these(towns: LocalAdapter) -> None:
+    reply = await composed(towns, "Top[Group[Type[city], population]], Bottom[Group[Type[city], population], 2]")
+    values = [row[-1] for row in rows(reply.data["evidence"]) if "e:pop" in row]
+    assert values == ["3000", "1000", "2000", "4000"]
 
 
 @pytest.mark.parametrize(

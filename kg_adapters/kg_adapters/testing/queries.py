@@ -137,6 +137,7 @@ QUESTIONS: Final[tuple[SetQuestion, ...]] = (
     Aggregated(PEOPLE, LENGTH, "max"),
     Grouped(PEOPLE, _path("born")),
     Grouped(FILMS, _path("released")),
+    Grouped(FILMS, _path("cast"), lowest=True),
     Tabled(FILMS, (Ends(_path("cast")), NumberOf(_path("cast")), Ends(_path("length")))),
     Tabled(FILMS, (NumberOf(HopPath((ANY,))),)),
     Listed(Best(PEOPLE, NumberOf(HopPath((ANY,))))),

@@ -220,7 +220,7 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
     computed = await compute_sets(graph, request)
     if isinstance(computed.value, float) and not isfinite(computed.value):
         raise reader.misread(call.span, BEYOND)
-    every = computed.count
+    every = computed.count.value
     if best_groups:
         computed = _best_groups(reader, call, computed)
     asked = replace(asked, stated=await _stated(graph, asked, computed))
@@ -232,7 +232,8 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
         else None
     )
     given, typing = frozenset(reader.heard.given), frozenset(graph.vocabulary.unwalked)
-    of_groups = [(f"Of {noun(every, 'group')}.",)] if best_groups else []
+    best = "smallest" if call.function == "Bottom" else "largest"
+    of_groups = [(f"The {best} of {every:,}.",)] if computed.count.value < every else []
     worked = replace(worked, notes=(*worked.notes, *of_groups), given=given, typing=typing, query=query)
     yield worked
     worked = await with_compared(graph, number, asked, worked, request)
@@ -268,10 +269,11 @@ def _best_groups(reader: Reader, call: Call, computed: Computed) -> Computed:
         raise reader.misread(
             call.span, f"These are {noun(computed.count, 'group')}, and {_MOST_GROUPS:,} are compared."
         )
-    ordered = computed.groups if call.function == "Top" else computed.groups[::-1]
-    last = [each.size.value for each in ordered[: call.n]][-1:]
-    kept = tuple(each for place, each in enumerate(ordered) if place < call.n or each.size.value in last)
-    return replace(computed, groups=kept, count=Count(len(kept)))
+    last = [each.size for each in computed.groups[: call.n]][-1:]
+    kept = tuple(each for place, each in enumerate(computed.groups) if place < call.n or each.size in last)
+    ends = {each.by for each in kept}
+    witnesses = tuple(each for each in computed.witnesses if each.result in ends)
+    return replace(computed, groups=kept, count=Count(len(kept)), witnesses=witnesses)
 
 
 async def _stated(graph: KGAdapter, asked: RemarkRequest, computed: Computed) -> Mapping[tuple[int, Term, Term], Over]:
@@ -331,7 +333,7 @@ async def question_of(reader: Reader, operand: Operand) -> RemarkRequest:
             column: Column = Ends(path) if values else NumberOf(path)
             return RemarkRequest(Tabled(of, (column,)), "values" if values else "numbers", of, read)
         case Call(function="Top" | "Bottom", operands=(Call(function="Group") as groups,)):
-            return await question_of(reader, groups)
+            return await _grouping(reader, groups, lowest=operand.function == "Bottom")
         case Call(function="Top" | "Bottom"):
             best, way = await reader.best(operand)
             column = Ends(way.path) if isinstance(best.by, ValueOf) else NumberOf(way.path)
@@ -348,12 +350,12 @@ async def question_of(reader: Reader, operand: Operand) -> RemarkRequest:
 
 async def _other_question(reader: Reader, operand: Operand) -> RemarkRequest:
     match operand:
-        case Call(function="Group" | "Table" as function, operands=(node,), routes=routes):
+        case Call(function="Group"):
+            return await _grouping(reader, operand)
+        case Call(function="Table", operands=(node,), routes=routes):
             await reader.naming.refuse_class(node)
             of = await reader.set_of(node)
             ways = [await reader.routes.way(route, of, "relation") for route in routes]
-            if function == "Group":
-                return RemarkRequest(Grouped(of, ways[0].path), "groups", of, ways[0])
             return RemarkRequest(Tabled(of, tuple(Ends(way.path) for way in ways)), "rows", of, ways=tuple(ways))
         case Call(function="Share", operands=operands):
             sets = await reader.sets_of(operands)
@@ -364,6 +366,13 @@ async def _other_question(reader: Reader, operand: Operand) -> RemarkRequest:
         case _:
             found = await reader.set_of(operand)
             return RemarkRequest(Listed(found), "values" if holds_values(found) else "nodes", found)
+
+
+async def _grouping(reader: Reader, groups: Call, *, lowest: bool = False) -> RemarkRequest:
+    await reader.naming.refuse_class(groups.node)
+    of = await reader.set_of(groups.node)
+    way = await reader.routes.way(groups.routes[0], of, "relation")
+    return RemarkRequest(Grouped(of, way.path, lowest), "groups", of, way)
 
 
 def _of_members(question: SetQuestion) -> SetQuestion:

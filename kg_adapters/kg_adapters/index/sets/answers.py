@@ -169,8 +169,8 @@ class _Answering:
                 return self._listed(of)
             case Tabled(of, columns):
                 return self._tabled(of, columns)
-            case Grouped(of, by):
-                return self._grouped(of, by)
+            case Grouped() as question:
+                return self._grouped(question)
             case SharedBy():
                 return self._shared(self._request.question)
             case Aggregated():
@@ -212,14 +212,15 @@ class _Answering:
             witnesses=self._shown(of, numbers),
         )
 
-    def _grouped(self, of: SetExpression, by: HopPath) -> Computed:
+    def _grouped(self, question: Grouped) -> Computed:
+        of, by = question.of, question.by
         nodes = self._sets.nodes(of)
         ends = self._walks.ends(nodes, by)
         ranked = self._values.ranked(ends.rows)
         places, ranks = distinct_pairs(ends.value_places, ranked.ranks)
         width = len(self._walks.index.nodes)
         codes, sizes = np.unique(np.append(ends.nodes, ranks + width), return_counts=True)
-        order = np.lexsort((codes, -sizes))[: self._request.limit]
+        order = np.lexsort((codes, sizes if question.lowest else -sizes))[: self._request.limit]
         grouped = np.zeros(len(nodes), dtype=np.bool_)
         grouped[ends.places] = grouped[places] = True
 

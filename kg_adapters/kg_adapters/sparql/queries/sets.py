@@ -67,9 +67,9 @@ class SetQueries:
                 found = self.members(of, None)
             case Tabled(of, columns):
                 found = self._table(of, columns)
-            case Grouped(of, by):
+            case Grouped(of, by, lowest):
                 writer, member = SetWriter(self.graph), "?member"
-                found = _groups(f"{writer.group(of, member)} {writer.walked(member, by, _X)}", member)
+                found = _groups(f"{writer.group(of, member)} {writer.walked(member, by, _X)}", member, lowest=lowest)
             case Aggregated():
                 about = _about(question.function if question.function in {"sum", "mean"} else "end")
                 found = next(query for bound, query in self._aggregated(question) if bound == about)
@@ -146,7 +146,7 @@ class SetQueries:
         yield _about("of"), self._number(asked.of)
         yield _about("with"), _counted(found, member)
         if limit:
-            yield _about("group"), f"{_groups(found, member)} LIMIT {limit}"
+            yield _about("group"), f"{_groups(found, member, lowest=asked.lowest)} LIMIT {limit}"
 
     def _aggregated(self, asked: Aggregated) -> Iterator[tuple[str, str]]:
         writer, key = SetWriter(self.graph), "?key"
@@ -210,9 +210,9 @@ def _counted(found: str, name: str) -> str:
     return f"SELECT (COUNT(DISTINCT {name}) AS ?n) {{ {found} }}"
 
 
-def _groups(found: str, member: str) -> str:
+def _groups(found: str, member: str, *, lowest: bool) -> str:
     number = f"SELECT ?x (COUNT(DISTINCT {member}) AS ?n) {{ {found} }} GROUP BY ?x"
-    return f"{number} ORDER BY DESC(?n) isLiteral(?x) {_BY_TEXT.format(_X)}"
+    return f"{number} ORDER BY {'ASC' if lowest else 'DESC'}(?n) isLiteral(?x) {_BY_TEXT.format(_X)}"
 
 
 @dataclass(frozen=True, slots=True)
