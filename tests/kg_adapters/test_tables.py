@@ -422,3 +422,30 @@ def test_records_that_are_damaged_are_reported_and_the_others_read(
     read = TablesRead(tmp_path, {name: content})
     assert [shown[: len(wanted)] for shown, wanted in zip(read.problems, problems, strict=True)] == problems
     assert sum(report.rows for report in read.reports.values()) == rows
+
+
+def test_parquet_is_read_as_records_are(tmp_path: Path) -> None:
+    pytest.importorskip("arro3.io")
+    from arro3.core import Array, DataType, RecordBatch  # noqa: PLC0415 - an extra
+    from arro3.io import write_parquet  # noqa: PLC0415 - as above
+
+    rows = RecordBatch.from_pydict(
+        {
+            "id": Array(["a", "b"], DataType.utf8()),
+            "boss": Array([None, "a"], DataType.utf8()),
+            "height": Array([1.5, None], DataType.float64()),
+            "born": Array([0, 18_262], DataType.int32()).cast(DataType.date32()),
+            "photo": Array([b"x", b"y"], DataType.binary()),
+        }
+    )
+    write_parquet(rows, tmp_path / "whole.parquet")
+    content = (tmp_path / "whole.parquet").read_bytes()
+    read = TablesRead(tmp_path, {"g.parquet": content})
+    assert (read.problems, read.links()) == ([], {("g.boss", "g.id")})
+    assert {"boss e:a", 'born "2020-01-01"^^date'} <= set(read.about("e:b"))
+    assert 'height "1.5"^^decimal' in read.about("e:a")
+    assert read.notes == ["g.parquet: photo left out: binary values and intervals are no text."]
+    half = TablesRead(tmp_path, {"g.parquet": content[: len(content) // 2]})
+    assert "a Parquet file ends with a description of its columns" in half.problems[0]
+    spoilt = TablesRead(tmp_path, {"g.parquet": content[:4] + b"\xff" * (len(content) - 12) + content[-8:]})
+    assert [each.partition(": ")[0] for each in spoilt.problems] == ["g.parquet, byte 0"]

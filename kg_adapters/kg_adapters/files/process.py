@@ -28,9 +28,10 @@ from kg_adapters.files.nesting import WatchedText
 from kg_adapters.files.rdf import RdfDocument, names_schema_org, with_context, with_dates
 from kg_adapters.files.recognition import BAD_FILE, SourceBytes, opened, unreadable
 from kg_adapters.files.rows import StatementColumn
-from kg_adapters.files.sources import GRAPH_JSON, JSON_LINES, KGDATA, READ_WHOLE, RECORDS, SQLITE, TABLES
+from kg_adapters.files.sources import GRAPH_JSON, JSON_LINES, KGDATA, PARQUET, READ_WHOLE, RECORDS, SQLITE, TABLES
 from kg_adapters.open_options import ReadingLimits, Refused, setting
 from kg_adapters.tables.iris import TABLE_PREFIXES
+from kg_adapters.tables.parquet import parquet_batches
 from kg_adapters.tables.passes import Surveyed, SurveyTask, WriteTask, planned_statements, survey_tables
 from kg_adapters.tables.records import json_batches
 from kg_adapters.tables.rows import TableBatch, csv_batches
@@ -261,6 +262,8 @@ def _tables(order: ReadOrder, text: WatchedText, writer: FrameWriter) -> Iterato
     source, limits = order.source, order.limits
     if source.ending in SQLITE:
         return sqlite_batches(source, text, writer.problem, writer.note, limits)
+    if source.ending == PARQUET:
+        return parquet_batches(source, text, writer.problem, writer.note, limits)
     if source.ending in {RECORDS, *JSON_LINES}:
         return json_batches(source, text, writer.problem, writer.note, limits)
     return csv_batches(source, text, writer.problem, limits)

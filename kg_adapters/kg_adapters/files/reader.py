@@ -241,6 +241,7 @@ class SourceReader:
         self._table_options = tables or TableOptions()
         self._plans: dict[Source, TableTask] = {}
         self._planned: set[Source] = set()
+        self._unreadable: set[Source] = set()
         # Whoever writes a table cannot foresee which cells share a hash.
         self._hash_seed = 1 + secrets.randbelow(2**32 - 1)
         LabelKeys(label_keys)  # says at once what is written wrongly
@@ -313,6 +314,7 @@ class SourceReader:
                         case _:
                             self._on_wait()
         except Refused as error:
+            self._unreadable.add(source)
             self._problem(f"{source.path}, {error}.", error)
         return found
 
@@ -347,6 +349,8 @@ class SourceReader:
                     yield rows
 
     def _document(self, source: Source) -> Iterator[list[Row] | StatementColumns]:
+        if source in self._unreadable:
+            return
         order = self._order(source, self._plans.get(source))
         with closing(parsed_frames(order, self._on_wait)) as frames:
             for frame in frames:

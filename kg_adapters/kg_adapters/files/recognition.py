@@ -22,6 +22,7 @@ from kg_adapters.files.sources import (
     GRAPH_JSON,
     JSON_LINES,
     KGDATA,
+    PARQUET,
     RECORDS,
     Source,
     expected_endings,
@@ -197,7 +198,7 @@ _MAGIC: Final = {
     b"PK\x03\x04": ".zip",
 }
 
-_SQLITE: Final = b"SQLite format 3\0"
+_BINARY: Final = {b"SQLite format 3\0": ".sqlite", b"PAR1": PARQUET}
 
 # These endings are taken at their word, but for XML, which none of them can be.
 _TELLING: Final = frozenset({".nt", ".nq", ".ttl", ".trig", ".n3", ".jsonld", ".csv", ".tsv"})
@@ -336,8 +337,9 @@ def _packing(source: Source) -> str:
 
 def _form(head: bytes, ending: str) -> str | None:
     """Return the form of a text by its beginning, or None where the name has to tell it."""
-    if head.startswith(_SQLITE):
-        return ".sqlite"
+    binary = next((form for magic, form in _BINARY.items() if head.startswith(magic)), None)
+    if binary is not None:
+        return binary
     text = head.removeprefix(b"\xef\xbb\xbf")
     if _XML.match(text) is not None and ending not in {".csv", ".tsv", ".jsonld"}:
         return ".rdf" if _RDF_XML.search(text) is not None or ending in FORMATS else None

@@ -32,7 +32,8 @@ SQLITE: Final = frozenset({".sqlite", ".sqlite3", ".db"})
 JSON_LINES: Final = frozenset({".jsonl", ".ndjson"})
 RECORDS: Final = ".records"
 """JSON with objects in lists; no file is called so, its content tells it."""
-TABLES: Final = frozenset({".csv", ".tsv", *SQLITE, *JSON_LINES, RECORDS})
+PARQUET: Final = ".parquet"
+TABLES: Final = frozenset({".csv", ".tsv", PARQUET, *SQLITE, *JSON_LINES, RECORDS})
 FORMATS: Final = frozenset({*RDF_FORMATS, GRAPH_JSON, *TABLES} - {RECORDS})
 """Endings that tell what a file holds, or about what."""
 READ_WHOLE: Final = frozenset({GRAPH_JSON, ENTITY_JSON, KGDATA, *TABLES})
