@@ -125,9 +125,12 @@ _TRIED: Final = 20
 _LONGEST: Final = 80
 
 
-async def _summary(folder: Path, settings: Settings, tables: Sequence[TableReport]) -> list[str]:
+async def _summary(folder: Path, settings: Settings, report: "ImportReport") -> list[str]:
     """Return lines that describe a store; the last ones are commands to try."""
-    graph = LocalAdapter(open_store(folder))
+    store = open_store(folder)
+    if store.info.counts != report.counts:
+        return [f"Another import has changed {folder} since."]
+    graph = LocalAdapter(store)
     meaning = Meaning(graph, settings)
     try:
         index = graph.store.index
@@ -136,7 +139,10 @@ async def _summary(folder: Path, settings: Settings, tables: Sequence[TableRepor
         answer = await schema_view(graph, meaning, AnswerCache(1, math.inf), about=None, max_tokens=_TOKENS)
         lines = [answer.result.summary, *answer.lines[:_LINES]]
         tool, entity = await _question(graph, index)
-        calls = [[tool, f"entity={entity}"], *(["Compose", f"expression={each}"] for each in _expressions(tables))]
+        calls = [
+            [tool, f"entity={entity}"],
+            *(["Compose", f"expression={each}"] for each in _expressions(report.tables)),
+        ]
         commands = (["kg-sextant", "call", *call, "--graph", str(folder)] for call in calls)
         return [*map(visible_line, lines), *(f"Try: {shlex.join(command)}" for command in commands)]
     finally:
@@ -396,7 +402,7 @@ class _Work:
         show(report, _lines(report), as_json=self.as_json)
         usage = _compute_vectors(self.to, self.settings) if self.embed else ()
         if not self.as_json:
-            for line in (*usage, *(_end_lines(self.to, self.settings, report.tables) if ends else ())):
+            for line in (*usage, *(end_lines(self.to, self.settings, report) if ends else ())):
                 say(line)
 
     def go_on(self, watched: "Watch", files: Sequence[Path], *, update: bool) -> None:
@@ -448,9 +454,9 @@ def _build(files: Sequence[Path], to: Path, reading: "ImportOptions", *, update:
     return replace(report, problems=problems, notes=notes, tables=tables)
 
 
-def _end_lines(to: Path, settings: Settings, tables: Sequence[TableReport]) -> Iterator[str]:
-    """Yield what the store holds, and the command that serves it."""
-    yield from anyio.run(_summary, to, settings, tables)
+def end_lines(to: Path, settings: Settings, report: "ImportReport") -> Iterator[str]:
+    """Yield what a store holds after an import, unless another one has changed it since, and how to serve it."""
+    yield from anyio.run(_summary, to, settings, report)
     graph = f"./{to}" if str(to).startswith("-") else str(to)
     yield f"Serve it: {shlex.join(['kg-sextant', 'serve', graph])}"
 

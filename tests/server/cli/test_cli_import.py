@@ -20,11 +20,14 @@ from rich.console import Console
 from cli_runs import COMMAND, CommandLine, write_graph
 from embedding_service import Asked, serving
 from kg_adapters.embedding import MiniLmEmbedder
+from kg_adapters.importing.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store
 from kg_adapters.open_options import Progress
-from kg_server.commands.import_ import Change, Watch
+from kg_server.commands.import_ import Change, Watch, end_lines
 from kg_server.commands.output import PlainProgress, shown_progress
+from kg_server.settings import Settings
 from loopback_service import Reply
 
 
@@ -278,6 +281,20 @@ def test_the_sample_is_a_store_too(cli: CommandLine) -> None:
         environ = {"KG_SEXTANT_EMBEDDING__EMBEDDER": "openai", "KG_SEXTANT_EMBEDDING__BASE_URL": service.url}
         run = cli.run("import", "sample", "--embed", **environ)
     assert (run.code, "out of money" in run.err) == (1, True)
+
+
+def test_an_import_does_not_show_what_another_one_put_into_its_folder_since(tmp_path: Path) -> None:
+    texts = {
+        "a": "<http://e/a> <http://e/p> <http://e/b> .",
+        "b": "<http://e/a> <http://e/p> <http://e/b>, <http://e/c> .",
+    }
+    reports = []
+    for name, text in texts.items():
+        (tmp_path / f"{name}.ttl").write_text(text, encoding="utf-8")
+        reports.append(build_store([tmp_path / f"{name}.ttl"], tmp_path / "store", ImportOptions(sparql=False)))
+    first, last = ([*end_lines(tmp_path / "store", Settings(), report)] for report in reports)
+    assert first[:-1] == [f"Another import has changed {tmp_path / 'store'} since."]
+    assert last[0].startswith("Graph 'b': 3 entities")
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)])
