@@ -10,7 +10,8 @@ import numpy as np
 from kg_adapters.tables.survey import ID_NAMES, ColumnSurvey, Hashes
 from kg_adapters.tables.values import ADDRESS, INTEGER, TEXT, words_of
 
-_SHARE: Final = 0.95
+SHARE: Final = 0.95
+"""What share of a column's distinct values must be ids of the rows that it leads to."""
 _SHARE_OF_SAME_NAME: Final = 0.5
 _CONVINCING: Final = 6
 """How many characters beyond the first, of all distinct values together, codes have that are hardly equal by chance."""
@@ -111,18 +112,18 @@ def _refers(table: str, column: ColumnSurvey, match: Match) -> bool:
     own = target.table == table
     same = has_same_name(column.name, target)
     named = same or is_named_for(column.name, target) or (own and any(map(_ROLES.fullmatch, words_of(column.name))))
-    if column.kind not in {TEXT, INTEGER, ADDRESS} and not same:
-        return False
+    if column.joined or (column.kind not in {TEXT, INTEGER, ADDRESS} and not same):
+        return column.joined and same and not own and match.share >= SHARE
     if named and same:
         return match.share >= _SHARE_OF_SAME_NAME
     if named:
-        return match.share >= _SHARE
+        return match.share >= SHARE
     if target.counted or column.kind == INTEGER:
         return False
     if own:
         return match.matched == match.distinct
     mean = column.characters / max(column.count, 1)
-    return match.share >= _SHARE and match.distinct * (mean - 1) >= _CONVINCING
+    return match.share >= SHARE and match.distinct * (mean - 1) >= _CONVINCING
 
 
 def has_same_name(header: str, target: Target) -> bool:

@@ -92,10 +92,12 @@ class TableOptions:
             InvalidSource: A column is in no table.
         """
         columns = [(table, column) for table, names in tables for column in names]
+        # Columns that link together are called for the table that they lead to.
+        together = [(table, other) for table, _ in tables for other, _ in tables]
         ends = [end for text in self.links for end in text.split("=", 1)]
         named = [text.partition("=")[0] for text in (*self.kinds, *self.splits)]
         for text in (*named, *ends, *(text for text in self.no_links if text != ALL_LINKS)):
-            if not any(names_column(text, *each) for each in columns):
+            if not any(names_column(text, *each) for each in (*columns, *together)):
                 known = listed((f"{table}.{column}" for table, column in columns), ", ", 20)
                 raise InvalidSource(f"No table has a column {in_quotes(text)}. There are {known}.")
         for text in self.id_columns:

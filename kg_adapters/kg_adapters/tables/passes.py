@@ -1,6 +1,6 @@
 """The two passes over tables: survey each of them, plan all, and write the statements of each."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -9,11 +9,11 @@ from kg_adapters.files.rows import StatementColumn
 from kg_adapters.files.sources import Source
 from kg_adapters.tables.edges import EdgeColumns, EdgePlan, EdgeRows, EdgeSearch, EdgeSurvey, EdgeWriter
 from kg_adapters.tables.options import TableOptions
-from kg_adapters.tables.plan import Plan, edges_in, plan_tables
+from kg_adapters.tables.plan import Plan, TablePlan, edges_in, joined_groups, plan_tables, referring_groups
 from kg_adapters.tables.report import TableReport, report_of
-from kg_adapters.tables.rows import Batch, SourceTable, TableBatch
+from kg_adapters.tables.rows import Batch, Joined, SourceTable, TableBatch
 from kg_adapters.tables.statements import TableWriter
-from kg_adapters.tables.survey import TableSearch, TableSurvey
+from kg_adapters.tables.survey import JoinedSearch, TableSearch, TableSurvey
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +24,14 @@ class SurveyTask:
         options: What people said about them.
         edges: Where tables have their edges that are known to be lists of edges; if there are any, only these are
             surveyed.
+        joined: Columns of tables that may be an id together; if there are any, only these are surveyed.
+        ids: Whether only those are wanted that are different in each row.
     """
 
     options: TableOptions
     edges: Mapping[str, EdgeColumns] = field(default_factory=dict[str, EdgeColumns])
+    joined: Mapping[str, Joined] = field(default_factory=dict[str, Joined])
+    ids: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,8 @@ def survey_tables(
     """Return what is known about each table of a file."""
     if task.edges:
         return _survey_edges(task.edges, tables, problem, on_batch)
+    if task.joined:
+        return _survey_joined(task, tables, on_batch)
     searches: dict[str, TableSearch] = {}
     for table, batch in tables:
         if table.name not in searches:
@@ -70,6 +76,17 @@ def _survey_edges(
             searches[table.name].add(rows[table.name].edges(table, batch))
         on_batch()
     return [search.survey() for search in searches.values()]
+
+
+def _survey_joined(task: SurveyTask, tables: Iterable[TableBatch], on_batch: Callable[[], None]) -> list[Surveyed]:
+    searches = {name: JoinedSearch(groups, ids=task.ids) for name, groups in task.joined.items()}
+    known: dict[str, SourceTable] = {}
+    for table, batch in tables:
+        if table.name in searches:
+            known[table.name] = table
+            searches[table.name].add(batch)
+        on_batch()
+    return [searches[name].survey(table) for name, table in known.items()]
 
 
 def planned_statements(
@@ -92,7 +109,8 @@ def _writer(table: SourceTable, plan: Plan, problem: Problem) -> Callable[[Sourc
         rows, edges = EdgeRows(plan.at, problem), EdgeWriter(plan)
         return lambda table, batch: edges.statements(rows.edges(table, batch))
     writer = TableWriter(table, plan, problem)
-    return lambda _, batch: writer.statements(batch)
+    width = len(plan.columns) - len(plan.joined)
+    return lambda _, batch: writer.statements(batch.with_joined(plan.joined, width))
 
 
 def plan_sources(
@@ -111,14 +129,16 @@ def plan_sources(
         for table in surveyed(source, SurveyTask(options))
         if isinstance(table, TableSurvey)
     ]
+    at = {place: where for place, (_, table) in enumerate(found) if (where := edges_in(table, options)) is not None}
     edges: dict[int, EdgeSurvey] = {}
-    for source in dict.fromkeys(source for source, _ in found):
-        mine = {table.name: place for place, (owner, table) in enumerate(found) if owner == source}
-        at = {name: where for name, place in mine.items() if (where := edges_in(found[place][1], options)) is not None}
-        known = surveyed(source, SurveyTask(options, at)) if at else ()
+    for source, mine in _by_file(found, at):
+        known = surveyed(source, SurveyTask(options, {name: at[place] for name, place in mine.items()}))
         edges |= {mine[each.table]: each for each in known if isinstance(each, EdgeSurvey)}
     tables = tuple(table for _, table in found)
     plans = plan_tables(tables, edges, options)
+    joined = _with_joined(found, plans, surveyed, options)
+    if joined is not None:
+        tables, plans = joined, plan_tables(joined, edges, options)
     tasks: dict[Source, dict[str, Plan]] = {}
     for (source, table), plan in zip(found, plans, strict=True):
         tasks.setdefault(source, {})[table.name] = plan
@@ -126,3 +146,52 @@ def plan_sources(
         report_of(table, plan, edges.get(place)) for place, (table, plan) in enumerate(zip(tables, plans, strict=True))
     )
     return {source: WriteTask(each) for source, each in tasks.items()}, reports
+
+
+def _by_file(
+    found: Sequence[tuple[Source, TableSurvey]], wanted: Container[int]
+) -> Iterator[tuple[Source, dict[str, int]]]:
+    """Yield each file that has tables that are wanted, and their places by their names."""
+    for source in dict.fromkeys(source for source, _ in found):
+        mine = {table.name: place for place, (owner, table) in enumerate(found) if owner == source and place in wanted}
+        if mine:
+            yield source, mine
+
+
+def _with_joined(
+    found: Sequence[tuple[Source, TableSurvey]],
+    plans: Sequence[Plan],
+    surveyed: Callable[[Source, SurveyTask], Sequence[Surveyed]],
+    options: TableOptions,
+) -> tuple[TableSurvey, ...] | None:
+    """Return the tables with columns that are made of others: ids of rows without one, and what may refer to them."""
+    tables = [table for _, table in found]
+    rows = [place for place, plan in enumerate(plans) if isinstance(plan, TablePlan)]
+
+    def survey(groups: Mapping[int, Joined], *, ids: bool) -> dict[int, TableSurvey]:
+        joined: dict[int, TableSurvey] = {}
+        for source, mine in _by_file(found, [place for place, each in groups.items() if each]):
+            task = SurveyTask(options, joined={name: groups[place] for name, place in mine.items()}, ids=ids)
+            known = surveyed(source, task)
+            joined |= {mine[each.name]: each for each in known if isinstance(each, TableSurvey)}
+        return joined
+
+    likely = {
+        place: joined_groups(tables[place], [tables[other] for other in rows if other != place])
+        for place, plan in enumerate(plans)
+        if isinstance(plan, TablePlan) and plan.key is None
+    }
+    keys = survey(likely, ids=True)
+    if not any(key.joined for key in keys.values()):
+        return None
+    referring = {
+        place: referring_groups(
+            tables[place], [(tables[other], key.joined) for other, key in keys.items() if other != place]
+        )
+        for place in rows
+    }
+    if not any(referring.values()):
+        return None
+    for each in (keys, survey(referring, ids=False)):
+        tables = [table.with_joined(each[place]) if place in each else table for place, table in enumerate(tables)]
+    return tuple(tables)

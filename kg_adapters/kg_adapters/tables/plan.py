@@ -3,19 +3,29 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
 from kg_adapters.tables.edges import EdgeColumns, EdgePlan, EdgeSurvey, edge_columns
 from kg_adapters.tables.iris import ENTITY, own_space
-from kg_adapters.tables.links import Match, Target, best_match, has_same_name, is_named_for, match_of, names_table
+from kg_adapters.tables.links import (
+    SHARE,
+    Match,
+    Target,
+    best_match,
+    has_same_name,
+    is_named_for,
+    match_of,
+    names_table,
+)
 from kg_adapters.tables.options import TableOptions, names_column
-from kg_adapters.tables.rows import SEVERAL
+from kg_adapters.tables.rows import SEVERAL, Joined
 from kg_adapters.tables.survey import ID_NAMES, NAMES, SEPARATORS, SUREST_ID_NAMES, ColumnSurvey, Hashes, TableSurvey
 from kg_adapters.tables.values import ADDRESS, INTEGER, TEXT, Kind, words_of
 
-Role: TypeAlias = Literal["id", "label", "description", "alias", "value", "link", "empty"]
+Role: TypeAlias = Literal["id", "label", "description", "alias", "value", "link", "empty", "unused"]
 
 _DESCRIPTIONS: Final = frozenset({"description", "summary", "abstract", "comment"})
 _ALIASES: Final = re.compile(
@@ -60,6 +70,7 @@ class ColumnPlan:
         kind: The kind of its values.
         separator: What separates the values in a cell; nothing where each cell is one.
         link: Where it leads, if it does.
+        joined: Whether it is made of other columns.
     """
 
     name: str
@@ -67,6 +78,7 @@ class ColumnPlan:
     kind: Kind = TEXT
     separator: str = ""
     link: LinkPlan | None = None
+    joined: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +89,13 @@ class TablePlan:
         columns: What becomes of each column.
         key: The column with the ids of rows; None where rows are numbered.
         space: What the IRIs of rows begin with.
+        joined: What each of the last columns is made of that the source does not have.
     """
 
     columns: tuple[ColumnPlan, ...]
     key: int | None
     space: str
+    joined: Joined = ()
 
     def place_of(self, role: Role) -> int | None:
         """Return the first column with a role."""
@@ -113,6 +127,43 @@ def edges_in(table: TableSurvey, options: TableOptions) -> EdgeColumns | None:
     source = table.source
     rows = source.nested or source.key or source.links or options.id_column(table.name, table.names) is not None
     return None if rows else edge_columns(table)
+
+
+_MOST_GROUPS: Final = 10
+
+
+def joined_groups(table: TableSurvey, others: Sequence[TableSurvey]) -> Joined:
+    """Return the pairs of columns that may be an id together that another table refers to; the likeliest first."""
+    if table.source.nested:
+        return ()
+    pairs = [
+        (len(first.distinct) * len(second.distinct), (here, there))
+        for (here, first), (there, second) in combinations(enumerate(table.columns), 2)
+        if first.distinct is not None and second.distinct is not None
+        if any(_holds(first, other) and _holds(second, other) for other in others)
+    ]
+    return tuple(pair for product, pair in sorted(pairs) if product >= table.rows)[:_MOST_GROUPS]
+
+
+def referring_groups(table: TableSurvey, keys: Sequence[tuple[TableSurvey, Joined]]) -> Joined:
+    """Return the columns of a table that may refer to columns of others that are an id together."""
+    referring = (
+        tuple(table.names.index(owner.names[place]) for place in group)
+        for owner, groups in keys
+        for group in groups
+        if all(_holds(owner.columns[place], table) for place in group)
+    )
+    return tuple(dict.fromkeys(referring))
+
+
+def _holds(column: ColumnSurvey, other: TableSurvey) -> bool:
+    """Return whether a column holds the values of the column of the same name in another table."""
+    if column.joined or column.several or column.says_nothing or column.distinct is None:
+        return False
+    if column.name not in other.names:
+        return False
+    found = other.columns[other.names.index(column.name)]
+    return match_of(found, Target("", "", column.distinct, False, False), "").share >= SHARE
 
 
 class _Planning:
@@ -163,7 +214,7 @@ class _Planning:
         if column is None:
             return None
         surest = mine[0] == 0 or column.plain in ID_NAMES or words_of(column.name)[-1:] == ("id",)
-        return mine[0] if surest or used[mine[0]] else None
+        return mine[0] if (surest and not column.joined) or used[mine[0]] else None
 
     def _is_of_another(self, table: TableSurvey, place: int, candidates: Mapping[int, Sequence[int]]) -> bool:
         """Return whether a column holds the ids of another table, each once by chance or because one row is for one."""
@@ -188,7 +239,7 @@ class _Planning:
             table = self._tables[other]
             for each, column in enumerate(table.columns):
                 # A table that has the same ids is not referred to: its rows are the same.
-                if not (other == place and each == key) and not table.is_unique(each):
+                if not (other == place and each == key) and (column.joined or not table.is_unique(each)):
                     count += best_match(table.name, column, [target], _SEPARATORS) is not None
         return count
 
@@ -214,13 +265,15 @@ class _Planning:
             for each, column in enumerate(columns)
         ]
         own = key is None or _target(table, key).own
-        return TablePlan(tuple(columns), key, own_space(table.name) if own else ENTITY)
+        return TablePlan(tuple(columns), key, own_space(table.name) if own else ENTITY, table.joined)
 
     def _column(self, place: int, each: int) -> ColumnPlan:
         """Return what becomes of a column that is neither id nor name."""
         table = self._tables[place]
         column = table.columns[each]
         chosen = self._options.kind_of(table.name, column.name)
+        if column.joined:
+            return self._joined_column(place, each)
         if not column.count or (column.says_nothing and not chosen):
             return ColumnPlan(column.name, "empty")
         separator = self._options.separator_of(table.name, column.name) or (SEVERAL if column.several else "")
@@ -235,17 +288,21 @@ class _Planning:
         match = self._match(place, column, separator)
         if match is None:
             return ColumnPlan(column.name, "value", column.kind, separator)
-        target = match.target
-        link = LinkPlan(
-            target.table,
-            target.column,
-            own_space(target.table) if target.own else ENTITY,
-            match.distinct,
-            match.matched,
-            table.source.links.get(column.name) == (target.table, target.column),
-            frozenset(match.unmatched.tolist()),
-        )
-        return ColumnPlan(column.name, "link", TEXT, match.separator, link)
+        return ColumnPlan(column.name, "link", TEXT, match.separator, _link(table, column, match))
+
+    def _joined_column(self, place: int, each: int) -> ColumnPlan:
+        """Return what becomes of a column that is made of others: it is called for the rows that it leads to."""
+        table = self._tables[place]
+        column = table.columns[each]
+        match = self._match(place, column, "")
+        if match is None:
+            return ColumnPlan(column.name, "unused", joined=True)
+        ends = [to for header, (to, _) in table.source.links.items() if header in table.source.joined]
+        to = match.target.table
+        name = to if to not in table.names and ends.count(to) <= 1 else column.name
+        if not self._options.may_link(table.name, name):
+            return ColumnPlan(column.name, "unused", joined=True)
+        return ColumnPlan(name, "link", link=_link(table, column, match), joined=True)
 
     def _match(self, place: int, column: ColumnSurvey, separator: str) -> Match | None:
         table, options = self._tables[place], self._options
@@ -260,7 +317,8 @@ class _Planning:
                 return match_of(column, target, separator)
         if options.kind_of(table.name, column.name):
             return None
-        return best_match(table.name, column, self._targets.values(), (separator,) if separator else _SEPARATORS)
+        separators = (separator,) if separator or column.joined else _SEPARATORS
+        return best_match(table.name, column, self._targets.values(), separators)
 
     def _edge_plan(self, table: TableSurvey, edges: EdgeSurvey) -> EdgePlan:
         at = edge_columns(table)
@@ -289,8 +347,21 @@ def _target(table: TableSurvey, place: int) -> Target:
     column = table.columns[place]
     ids = np.zeros(0, np.int64) if column.distinct is None else column.distinct
     # Numbers are given anew in every table, like what a database calls a key; other ids say what they mean.
-    own = column.counted or column.name == table.source.key
+    own = column.counted or column.joined or column.name == table.source.key
     return Target(table.name, column.name, ids, column.counted, own)
+
+
+def _link(table: TableSurvey, column: ColumnSurvey, match: Match) -> LinkPlan:
+    target = match.target
+    return LinkPlan(
+        target.table,
+        target.column,
+        own_space(target.table) if target.own else ENTITY,
+        match.distinct,
+        match.matched,
+        table.source.links.get(column.name) == (target.table, target.column),
+        frozenset(match.unmatched.tolist()),
+    )
 
 
 def _names_rows(table: TableSurvey, place: int, plan: ColumnPlan) -> bool:

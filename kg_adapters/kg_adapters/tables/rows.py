@@ -13,6 +13,10 @@ from kg_adapters.errors import InvalidSource
 from kg_adapters.files.rdf import Problem
 from kg_adapters.files.sources import Source
 from kg_adapters.open_options import ReadingLimits, Refused, setting
+from kg_adapters.tables.values import MISSING
+
+Joined: TypeAlias = tuple[tuple[int, ...], ...]
+"""Columns that are an id together, for each further column that is made of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,7 @@ class SourceTable:
         key: The column that the source declares to hold the ids of rows, which are valid in this table only.
         links: The table and column that the source declares each of these columns to refer to; no column where cells
             hold the numbers of rows.
+        joined: The headers of columns that are made of others.
     """
 
     name: str
@@ -43,6 +48,7 @@ class SourceTable:
     nested: bool = False
     key: str | None = None
     links: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+    joined: tuple[str, ...] = ()
 
     def place(self, row: int) -> str:
         """Return how messages name a row."""
@@ -66,6 +72,46 @@ class Batch:
     def cells(self, place: int) -> Sequence[str]:
         """Return the cells of a column, which are empty if its table has got it later."""
         return self.columns[place] if place < len(self.columns) else [""] * len(self.lines)
+
+    def joined(self, group: Sequence[int]) -> Sequence[str]:
+        """Return the cells of several columns as one."""
+        return list(map(joined_cell, zip(*map(self.cells, group), strict=True)))
+
+    def with_joined(self, groups: Joined, width: int) -> "Batch":
+        """Return the same rows with a further column for each group of the first columns."""
+        if not groups:
+            return self
+        return Batch(self.lines, (*map(self.cells, range(width)), *map(self.joined, groups)), self.even)
+
+
+_BETWEEN: Final = "/"
+
+
+def joined_cell(cells: Sequence[str]) -> str:
+    """Return an id of several cells as one; nothing where one of them is missing."""
+    if not all(cells):
+        return ""
+    joined = _BETWEEN.join(cells)
+    if "%" not in joined and joined.count(_BETWEEN) == len(cells) - 1:
+        return joined
+    return _BETWEEN.join(map(_escaped, cells))
+
+
+def _escaped(cell: str) -> str:
+    return cell.replace("%", "%25").replace(_BETWEEN, "%2F")
+
+
+_NO_PART: Final = frozenset(map(_escaped, MISSING))
+
+
+def blank_joined(cells: Iterable[str]) -> set[str]:
+    """Return those of joined cells in which one stands for no value, such as `NA`."""
+    return {cell for cell in cells if not _NO_PART.isdisjoint(cell.split(_BETWEEN))}
+
+
+def joined_header(headers: Sequence[str]) -> str:
+    """Return what a column is called that is made of others."""
+    return ", ".join(headers)
 
 
 SEVERAL: Final = "\x1e"

@@ -11,7 +11,7 @@ from kg_adapters.errors import InvalidSource
 from kg_adapters.files.rdf import Problem
 from kg_adapters.files.sources import Source
 from kg_adapters.open_options import ReadingLimits, setting
-from kg_adapters.tables.rows import SourceTable, TableBatch, batches, check_width
+from kg_adapters.tables.rows import SourceTable, TableBatch, batches, check_width, joined_cell, joined_header
 from kg_boundary.shown import in_quotes, listed
 
 _VIRTUAL_COLUMN: Final = 2
@@ -28,7 +28,6 @@ _SHADOWS: Final = (
     "parent",
     "rowid",
 )
-_BETWEEN: Final = "/"
 
 Cell: TypeAlias = "str | int | float | bytes | None"
 
@@ -197,17 +196,13 @@ def _layouts(schemas: Sequence[_Schema]) -> Iterator[_Layout]:
                 or len(here) != len(key)
                 or set(wanted) != set(key)
             ):
-                unheld.append(f"{_header(here)} → {table}")
+                unheld.append(f"{joined_header(here)} → {table}")
                 continue
             # The columns of a key may be named in another order.
             ordered = tuple(here[wanted.index(column)] for column in key)
-            links[_header(ordered)] = (target.name, _header(key))
+            links[joined_header(ordered)] = (target.name, joined_header(key))
             joined += [ordered] if len(ordered) > 1 and ordered not in joined else []
-        yield _Layout(schema, tuple(joined), _header(keys[schema.name]) or None, links, tuple(unheld))
-
-
-def _header(columns: Sequence[str]) -> str:
-    return ", ".join(columns)
+        yield _Layout(schema, tuple(joined), joined_header(keys[schema.name]) or None, links, tuple(unheld))
 
 
 class _Table:
@@ -244,8 +239,16 @@ class _Table:
         layout = self._layout
         columns = layout.schema.columns
         check_width(len(columns), f"table {in_quotes(layout.schema.name)}: it")
-        headers = (*columns, *map(_header, layout.joined))
-        table = SourceTable(layout.schema.name, self._place, headers, unit="row", key=layout.key, links=layout.links)
+        joined = tuple(map(joined_header, layout.joined))
+        table = SourceTable(
+            layout.schema.name,
+            self._place,
+            (*columns, *joined),
+            unit="row",
+            key=layout.key,
+            links=layout.links,
+            joined=joined,
+        )
         yield from batches(table, self._rows(problem), problem)
         for found, what in (
             (self._binary, "binary values"),
@@ -266,7 +269,7 @@ class _Table:
             found = self._database.execute(f"SELECT {names} FROM {_quoted(schema.name)}")  # noqa: S608 - quoted
             for number, row in enumerate(found, start=1):
                 cells = [self._text(column, cell) for column, cell in zip(schema.columns, row, strict=True)]
-                yield number, [*cells, *(_joined([cells[place] for place in places]) for places in self._places)]
+                yield number, [*cells, *(joined_cell([cells[place] for place in places]) for places in self._places)]
         except sqlite3.Error as error:
             problem(f"{self._place} cannot be read to its end: {error}.", error)
 
@@ -282,10 +285,3 @@ class _Table:
             self._long[column] = self._long.get(column, 0) + 1
             return ""
         return text
-
-
-def _joined(cells: Sequence[str]) -> str:
-    """Return a key of several cells as one; nothing where one of them is missing."""
-    if not all(cells):
-        return ""
-    return _BETWEEN.join(cell.replace("%", "%25").replace(_BETWEEN, "%2F") for cell in cells)

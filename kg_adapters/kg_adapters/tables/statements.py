@@ -8,7 +8,7 @@ from kg_adapters.files.rows import StatementColumn
 from kg_adapters.labels import RDF_TYPE
 from kg_adapters.tables.iris import ALIAS, CLASS, COMMENT, LABEL, RELATION, escaped, node_of
 from kg_adapters.tables.plan import ColumnPlan, LinkPlan, TablePlan
-from kg_adapters.tables.rows import Batch, SourceTable
+from kg_adapters.tables.rows import Batch, SourceTable, blank_joined
 from kg_adapters.tables.survey import parted
 from kg_adapters.tables.values import MISSING, TEXT, is_address, writer_of
 from kg_adapters.terms import XSD_STRING
@@ -32,7 +32,9 @@ class TableWriter:
         self._class = CLASS + escaped(table.name)
         self._rows = self._said = 0
         self._links = {
-            place: _LinkWriter(link) for place, column in enumerate(plan.columns) if (link := column.link) is not None
+            place: _LinkWriter(link, joined=column.joined)
+            for place, column in enumerate(plan.columns)
+            if (link := column.link) is not None
         }
 
     def statements(self, batch: Batch) -> list[StatementColumn]:
@@ -58,7 +60,7 @@ class TableWriter:
         whole = len(there) == len(nodes)
         for place, column in enumerate(self._plan.columns):
             cells = batch.cells(place)
-            if column.role in {"id", "label", "empty"} and column.link is None:
+            if column.role in {"id", "label", "empty", "unused"} and column.link is None:
                 continue
             if not whole:
                 cells = [cell if node else "" for node, cell in zip(nodes, cells, strict=True)]
@@ -130,10 +132,12 @@ class _LinkWriter:
 
     Args:
         link: Where it leads.
+        joined: Whether the column is made of others.
     """
 
-    def __init__(self, link: LinkPlan) -> None:
+    def __init__(self, link: LinkPlan, *, joined: bool) -> None:
         self._link = link
+        self._joined = joined
         self._known: dict[str, str] = {}
         self._named: set[str] = set()
 
@@ -141,14 +145,15 @@ class _LinkWriter:
         """Yield the statements of some cells."""
         unmatched = self._link.unmatched
         fresh = {cell for cell in set(cells) if cell and hash(cell) in unmatched} if unmatched else set[str]()
-        missing = _NOTHING | (fresh & MISSING)
+        blank = blank_joined(fresh) if self._joined else fresh & MISSING
+        missing = _NOTHING | blank
         heads, ends = _said(nodes, cells, missing)
         if len(self._known) > _MOST_CACHED:
             self._known.clear()
         space, known = self._link.space, self._known
         known |= {cell: node_of(space, cell) for cell in set(ends) if cell not in known}
         yield StatementColumn(relation, heads, [known[cell] for cell in ends], None)
-        names = [cell for cell in fresh - MISSING - self._named if not is_address(cell)]
+        names = [cell for cell in fresh - blank - self._named if not is_address(cell)]
         if names:
             self._named.update(names)
             yield StatementColumn(LABEL, [known[cell] for cell in names], names, XSD_STRING.value)

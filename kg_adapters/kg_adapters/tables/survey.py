@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from kg_adapters.tables.options import TableOptions
-from kg_adapters.tables.rows import SEVERAL, Batch, SourceTable
+from kg_adapters.tables.rows import SEVERAL, Batch, Joined, SourceTable, blank_joined, joined_header
 from kg_adapters.tables.values import (
     BOOLEAN,
     COMMA,
@@ -65,6 +65,7 @@ class ColumnSurvey:
         examples: The first distinct cells.
         several: Whether cells of records hold several values.
         repeat: The lines of the first two rows with the same cell, where the column is called as ids are.
+        joined: Whether it is made of other columns.
     """
 
     name: str
@@ -80,6 +81,7 @@ class ColumnSurvey:
     examples: tuple[str, ...] = ()
     several: bool = False
     repeat: tuple[int, int] | None = None
+    joined: bool = False
 
     @property
     def says_nothing(self) -> bool:
@@ -90,6 +92,10 @@ class ColumnSurvey:
     def plain(self) -> str:
         """The header as it is compared."""
         return plain(self.name)
+
+    def differs_in(self, rows: int) -> bool:
+        """Return whether each of so many rows has a cell of its own."""
+        return self.distinct is not None and rows == self.count == len(self.distinct)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +108,7 @@ class TableSurvey:
         columns: Its columns.
         even: Whether all rows have as many cells as the header.
         repeated: Whether the second cell of the header is in the second column again, and half of that column repeats.
+        joined: What each of the last columns is made of that the source does not have.
     """
 
     source: SourceTable
@@ -109,6 +116,7 @@ class TableSurvey:
     columns: tuple[ColumnSurvey, ...]
     even: bool = True
     repeated: bool = False
+    joined: Joined = ()
 
     @property
     def name(self) -> str:
@@ -120,10 +128,13 @@ class TableSurvey:
         """The headers."""
         return tuple(column.name for column in self.columns)
 
+    def with_joined(self, joined: "TableSurvey") -> "TableSurvey":
+        """Return the same with further columns, which are made of others."""
+        return replace(self, columns=(*self.columns, *joined.columns), joined=(*self.joined, *joined.joined))
+
     def is_unique(self, place: int) -> bool:
         """Return whether every row has a cell of its own in a column."""
-        column = self.columns[place]
-        return column.distinct is not None and self.rows == column.count == len(column.distinct)
+        return self.columns[place].differs_in(self.rows)
 
 
 def parted(cell: str, sign: str) -> list[str]:
@@ -176,16 +187,20 @@ class _ColumnSearch:
         watched: Whether the lines of cells that repeat are wanted.
         likely_id: Whether its cells may be ids, whatever they look like.
         separator: What separates the values in a cell; looked for when empty.
+        joined: Whether it is made of other columns.
     """
 
-    def __init__(self, header: str, search: KindSearch, *, watched: bool, likely_id: bool, separator: str) -> None:
+    def __init__(
+        self, header: str, search: KindSearch, *, watched: bool, likely_id: bool, separator: str, joined: bool
+    ) -> None:
         self._header = header
+        self._joined = joined
         self._search = search
         self._likely_id = likely_id
         self._count = self._characters = self._distinct_characters = self._met = 0
         self._distinct: DistinctTexts | None = DistinctTexts()
         self._separator = separator
-        self._signs = (separator,) if separator else SEPARATORS
+        self._signs = (separator,) if separator else () if joined else SEPARATORS
         self._several = False
         self._parts: dict[str, DistinctTexts] = {}
         self._sample: dict[str, None] = {}
@@ -205,7 +220,7 @@ class _ColumnSearch:
         self._characters += len(text)
         if len(self._sample) < _SAMPLE:
             self._sample.update(dict.fromkeys(cell for cell in cells[:_SAMPLE] if cell))
-        self._blank |= MISSING & distinct
+        self._blank |= blank_joined(distinct) if self._joined else MISSING & distinct
         sign = self._separator
         several = bool(sign) and sign in text
         self._several = self._several or several
@@ -252,6 +267,7 @@ class _ColumnSearch:
             ),
             self._several and self._separator == SEVERAL,
             _first_repeat(self._order, lines[-len(self._order) :]) if self._order else None,
+            self._joined,
         )
 
 
@@ -311,16 +327,56 @@ class TableSearch:
         return TableSurvey(table, self._rows, columns, self._even, repeats)
 
 
+class JoinedSearch:
+    """Collects what is known about groups of columns of a table, each as one column.
+
+    Args:
+        groups: The columns.
+        ids: Whether only groups are wanted that are different in each row.
+    """
+
+    def __init__(self, groups: Joined, *, ids: bool) -> None:
+        self._ids = ids
+        self._rows = 0
+        self._searches = {group: _joined_search() for group in groups}
+
+    def add(self, batch: Batch) -> None:
+        """Add some rows."""
+        self._rows += len(batch.lines)
+        for group, search in list(self._searches.items()):
+            cells = batch.joined(group)
+            if self._ids and ("" in cells or len(set(cells)) < len(cells)):
+                del self._searches[group]
+            else:
+                search.add(cells)
+
+    def survey(self, table: SourceTable) -> TableSurvey:
+        """Return what is known about the columns that are made of others, and nothing about these."""
+        found = {group: search.survey(()) for group, search in self._searches.items()}
+        kept = {
+            group: replace(column, name=joined_header([table.columns[place] for place in group]))
+            for group, column in found.items()
+            if not self._ids or column.differs_in(self._rows)
+        }
+        return TableSurvey(table, self._rows, tuple(kept.values()), joined=tuple(kept))
+
+
+def _joined_search() -> _ColumnSearch:
+    search = KindSearch("", chosen=(TEXT,))
+    return _ColumnSearch("", search, watched=False, likely_id=True, separator="", joined=True)
+
+
 def _search(table: SourceTable, place: int, header: str, options: TableOptions, chosen: str | None) -> _ColumnSearch:
     kinds = options.kind_of(table.name, header)
     called = plain(header) in ID_NAMES or words_of(header)[-1:] == ("id",)
-    likely = place == 0 or called or header in {chosen, table.key, *table.links}
+    likely = place == 0 or called or header in {chosen, table.key, *table.links, *table.joined}
     return _ColumnSearch(
         header,
         KindSearch(header, commas=table.commas, chosen=kinds),
         watched=header == chosen or plain(header) in SUREST_ID_NAMES,
         likely_id=likely,
         separator=options.separator_of(table.name, header) or (SEVERAL if table.several else ""),
+        joined=header in table.joined,
     )
 
 
