@@ -95,6 +95,32 @@ async def test_a_name_of_several_relations_means_all_of_them_and_an_id_means_one
     assert "'capital' may mean" in named.text
 
 
+TWINS = (
+    "@prefix e: <http://e.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .",
+    'e:Person rdfs:label "person" . e:son rdfs:label "child" . e:girl rdfs:label "child" .',
+    *(f'e:p{number} a e:Person ; rdfs:label "Person {number}" ; e:size {number} .' for number in range(20)),
+    "e:p1 e:son e:p2 . e:p3 e:son e:p4 ; e:girl e:p4 . e:p5 e:son e:p6 . e:p7 e:girl e:p8 .",
+)
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        (
+            "Neighbor[Person 0, child]",
+            "No 'child' (2 relations of that name): of 20 people at least 3 have one, so its",
+        ),
+        ("Neighbor[Person 3, child]", "'child' (2 relations of that name): of 20 people at least 3 have one at all"),
+        ("Count[Where[Type[person], child != Person 2]]", "Of 20 people, 16 have no 'child' and are left out."),
+        ("Where[Neighbor[Person 1, e:son], child = Person 9]", "Of 1 none meets the condition on 'child'"),
+    ],
+)
+async def test_what_is_said_of_several_relations_of_one_name_is_true_of_all_together(
+    graph_of: Callable[[str], LocalAdapter], expression: str, said: str
+) -> None:
+    assert said in (await composed(graph_of("\n".join(TWINS)), expression)).plain.summary
+
+
 async def test_what_only_shares_words_is_suggested_and_never_taken(family: LocalAdapter) -> None:
     for tool in ("GetNeighbor", "Degree"):
         reply = await call(family, tool, entity="ex:ann", relation="father in")

@@ -203,7 +203,7 @@ class Absence:
     knowledge: Knowledge
     clause: str
 
-    def note(self, over: Over) -> Note:
+    def note(self, over: Over | str) -> Note:
         """Return a sentence that names the relation, for answers whose first line does not."""
         if self.knowledge == "stated":
             return (f"{self.clause[0].upper()}{self.clause[1:]}.",)
@@ -229,7 +229,7 @@ def absence_among(
     coverage, known = found
     if coverage.having == 0:
         return Absence("unknown", _none_has_one(coverage))
-    counted = counted_clause(coverage)
+    counted = counted_clause(coverage, at_least=len(relations) > 1)
     if coverage.share < NEARLY_ALL:
         return Absence("unknown", f"{counted}, so its absence proves nothing")
     if known is not None and known.values is not None and not known.targets:
@@ -248,7 +248,7 @@ async def thinness(graph: KGAdapter, entities: Sequence[Node], relations: Sequen
     found = max(filter(None, shares), key=lambda each: (each.share, each.instances), default=None)
     if found is None or found.owner is None or not 0 < found.share < THIN:
         return ""
-    return f"{counted_clause(found)} at all, so there may be more than the graph knows"
+    return f"{counted_clause(found, at_least=len(relations) > 1)} at all, so there may be more than the graph knows"
 
 
 async def _folded_over(
@@ -312,11 +312,12 @@ async def _as_one(
     return replace(one, targets=tuple((end, ceil(number * once)) for end, number in targets.most_common()))
 
 
-def counted_clause(coverage: Coverage) -> str:
-    """Return how many of a class have something: `of 4,175 humans 312 have one`."""
+def counted_clause(coverage: Coverage, *, at_least: bool = False) -> str:
+    """Return how many of a class have something, or the least that do: `of 4,175 humans 312 have one`."""
     has = "has" if coverage.having == 1 else "have"
     looked = " looked at" if coverage.sampled else ""
-    return f"of {coverage.instances:,} {_many(coverage)}{looked} {coverage.having:,} {has} one"
+    having = f"at least {coverage.having:,}" if at_least else f"{coverage.having:,}"
+    return f"of {coverage.instances:,} {_many(coverage)}{looked} {having} {has} one"
 
 
 def _none_has_one(coverage: Coverage) -> str:

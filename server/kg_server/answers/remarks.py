@@ -71,7 +71,7 @@ def _is(number: int) -> str:
 
 
 async def left_out(
-    graph: KGAdapter, every: int, none: int, unfit: int, over: Over, owner: Node | None, more: str, kind: str = ""
+    graph: KGAdapter, every: int, none: int, unfit: int, over: Over | str, owner: Node | None, more: str, kind: str = ""
 ) -> Note:
     """Return how many of a set a condition leaves out since they have nothing to compare; empty where it is none.
 

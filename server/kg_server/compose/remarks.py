@@ -35,11 +35,13 @@ from kg_adapters.set_requests import Aggregated, Cell, Column, Computed, Ends, G
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import Node
 from kg_adapters.values import compared_kind_of, unit_of
+from kg_boundary.shown import in_quotes
 from kg_server.answers.coverage import NEARLY_ALL, absence, counted_clause, folded, thinness
 from kg_server.answers.remarks import first_without, led_elsewhere, left_out
 from kg_server.answers.results import Knowledge, Note, Over
 from kg_server.compose.lines import RemarkRequest, Told, exactness, noun, plain_number
 from kg_server.compose.naming import count_of
+from kg_server.names import MAX_LABEL
 
 
 async def remarks_on(
@@ -73,7 +75,7 @@ async def _meant(
     if isinstance(asked.question, Listed) and not holds_values(asked.question.of):
         if computed.count.value:
             thin = "" if way.over.backwards else await thinness(graph, of.nodes, way.relations)
-            return ((way.over, f": {thin}."),) if thin else (), None
+            return ((way.only or way.name, f": {thin}."),) if thin else (), None
         turned = Over(way.over.relation, not way.over.backwards)
         back = HopPath((Hop(tuple(Step(each, "in" if turned.backwards else "out") for each in way.relations)),))
         if (await count_of(graph, Kept(of, Has(back)))).value:
@@ -83,7 +85,7 @@ async def _meant(
     )
     if empty and len(of.nodes) == 1:
         absent = await absence(graph, of.nodes[0], way.relations, direction)
-        return (absent.note(way.over),), absent.knowledge
+        return (absent.note(way.only or way.name),), absent.knowledge
     return (), None
 
 
@@ -163,9 +165,8 @@ async def _left_out(graph: KGAdapter, of: SetExpression, timeout_s: float) -> tu
     notes: list[Note] = []
     shares: list[float] = []
     for among, path, by in islice(_conditions(of), _MOST_CONDITIONS):
-        over = _last_over(graph, path)
         if graph.remote:
-            notes.append(await _by_profile(graph, among, path, over))
+            notes.append(await _by_profile(graph, among, path))
             continue
         every, having = [await count_of(graph, each, timeout_s) for each in (among, Kept(among, Has(path)))]
         shares.append(having.value / max(every.value, 1))
@@ -173,6 +174,7 @@ async def _left_out(graph: KGAdapter, of: SetExpression, timeout_s: float) -> tu
             kept = " that meet the other conditions" if isinstance(among, Kept | Minus) else ""
             unfit = 0 if by is None else await _unfit(graph, among, by, timeout_s)
             none, kind = every.value - having.value, "" if by is None else by.kind
+            over = await _last_over(graph, path)
             notes.append(await left_out(graph, every.value, none, unfit, over, _owner(among), kept, kind))
     return list(filter(None, notes)), bool(shares) and min(shares) >= NEARLY_ALL
 
@@ -190,6 +192,9 @@ def _conditions(of: SetExpression) -> Iterator[tuple[SetExpression, HopPath, Val
             case Kept(among, Compares(path, operator, given)):
                 kind = compared_kind_of(given, operator)
                 yield among, path, None if kind is None else ValueOf(path, kind, unit_of(given))
+            case Kept(among, Outranks(by, other)):
+                yield among, other.path, other
+                yield among, by.path, by
             case Kept(among, Linked(path)) | Minus((Kept(among, Has(path)), Kept(_, Compares() | Linked()))):
                 yield among, path, None
             case _:
@@ -197,15 +202,27 @@ def _conditions(of: SetExpression) -> Iterator[tuple[SetExpression, HopPath, Val
         of = among
 
 
-def _last_over(graph: KGAdapter, path: HopPath) -> Over:
-    """Return the last relation of a path that does not name."""
-    steps = [hop.steps[0] for hop in path.hops if hop.steps]
-    named = [step for step in steps if step.relation not in graph.vocabulary.texts] or steps
-    return Over(named[-1].relation, named[-1].direction == "in")
+def _last_step(graph: KGAdapter, path: HopPath) -> tuple[Step, ...]:
+    """Return the last step of a path that does not lead to names."""
+    steps = [hop.steps for hop in path.hops if hop.steps]
+    return ([each for each in steps if each[0].relation not in graph.vocabulary.texts] or steps)[-1]
 
 
-async def _by_profile(graph: KGAdapter, among: SetExpression, path: HopPath, over: Over) -> Note:
-    if not isinstance(among, Instances) or len(path.hops) != 1:
+async def _last_over(graph: KGAdapter, path: HopPath) -> Over | str:
+    """Return the relation of the last step of a path that does not lead to names; the name of several."""
+    first, *more = _last_step(graph, path)
+    labels = await graph.labels([first.relation, *(each.relation for each in more)])
+    label = labels.get(first.relation)
+    alike = {relation for relation, each in labels.items() if each == label}
+    if label is None or len(alike) == 1:
+        return Over(first.relation, first.direction == "in")
+    return f"{'-' if first.direction == 'in' else ''}{in_quotes(label, MAX_LABEL)}"
+
+
+async def _by_profile(graph: KGAdapter, among: SetExpression, path: HopPath) -> Note:
+    step = _last_step(graph, path)[0]
+    over = Over(step.relation, step.direction == "in")
+    if not isinstance(among, Instances) or len(path.hops) != 1 or await _last_over(graph, path) != over:
         return ()
     owner = (await graph.profile()).profile_of(among.owner)
     counted = None if owner is None else await folded(graph, owner, over.relation)
@@ -272,9 +289,9 @@ async def _leaving_nothing(graph: KGAdapter, step: SetExpression, number: str) -
         case Kept(_, Meets()):
             return (f"Of {number} none meets a condition.",)
         case Reached(Members((node,)), path) | Values(Members((node,)), path):
-            return node, " has no ", _last_over(graph, path), "."
+            return node, " has no ", await _last_over(graph, path), "."
         case Kept(_, Has(path)) | Reached(_, path) | Values(_, path):
-            return f"None of the {number} has ", _last_over(graph, path), "."
+            return f"None of the {number} has ", await _last_over(graph, path), "."
         case Kept(among, Linked(HopPath((Hop((Step(relation, "out"), *_)),)) as path, Members((node,)))):
             led = await led_elsewhere(graph, relation, node, _owner(among)) or (".",)
         case Minus((Kept(_, Has()), Kept(_, Linked(path)))):
@@ -282,10 +299,10 @@ async def _leaving_nothing(graph: KGAdapter, step: SetExpression, number: str) -
         case Kept(_, Linked(path) | Compares(path) | Numbers(path) | Outranks(ValueOf(path))):
             led = (".",)
         case Minus((_, Kept(_, Has(path)))):
-            return f"All {number} have ", _last_over(graph, path), "."
+            return f"All {number} have ", await _last_over(graph, path), "."
         case _:
             return (f"All {number} are taken away.",)
-    return (f"Of {number} none meets the condition on ", _last_over(graph, path), *led)
+    return (f"Of {number} none meets the condition on ", await _last_over(graph, path), *led)
 
 
 def _owner(of: SetExpression) -> Node | None:
