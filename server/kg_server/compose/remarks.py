@@ -1,5 +1,6 @@
 """Remarks on a part of an expression: what it is of, why it is empty, and who is left out."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -89,19 +90,32 @@ async def _meant(
     return (), None
 
 
+_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+_NOT_ADDED: Final = re.compile(
+    "age|altitude|average|code|day|density|elevation|height|hour|id|identifier|index|lat|latitude|lng|lon|longitude|"
+    "mean|median|minute|month|percent|percentage|postcode|rank|ranking|rate|ratio|share|speed|temperature|year|zip"
+)
+"""What numbers are called of which the sum means nothing."""
+
+
 async def totals_of(
     graph: KGAdapter, number: int, asked: RemarkRequest, computed: Computed, request: SetRequest
 ) -> tuple[Told, ...]:
-    """Return the sums of the numbers in a table of several rows; a remote graph is not asked for them."""
+    """Return the sums of the numbers in a table of several rows, where adding them makes sense.
+
+    A number that changes may be stated repeatedly, so none is given where a row has several. A remote graph is not
+    asked for them.
+    """
     if graph.remote or computed.count.value <= 1:
         return ()
     sums: list[Told] = []
     for way in asked.ways:
         datatypes = () if way.values is None else way.values.datatypes
-        if way.kind == "number" and way.over is not None and not any(map(is_unit, datatypes)):
+        adds_up = not any(_NOT_ADDED.fullmatch(word.lower()) for word in _WORD.findall(way.name))
+        if way.kind == "number" and way.over is not None and adds_up and not any(map(is_unit, datatypes)):
             question = Aggregated(asked.of, ValueOf(way.path, "number"), "sum")
             found = await compute_sets(graph, replace(request, question=question, limit=0, witnesses=0))
-            if isinstance(found.value, float) and found.measured.value > 1:
+            if isinstance(found.value, float) and 1 < found.measured.value == found.count.value:
                 total = plain_number(found.value)
                 row = (str(number), "", way.over, total, exactness(found.count))
                 sums.append(Told(("in all | ", way.over, " | ", total), row, (), "total", number))
