@@ -29,6 +29,7 @@ TOWNS = "\n".join(
             for number in range(1, 6)
         ),
         'e:lat rdfs:label "latitude" . e:c2 e:lat 8.5 . e:c3 e:lat 9.5 .',
+        'e:big2 rdfs:label "size" . e:c2 e:big2 "INF"^^xsd:double . e:c3 e:big2 "-INF"^^xsd:double .',
         'e:c1 e:pop 3000 ; e:big 1.5e300 . e:c2 e:big 1.5e300 . e:c5 e:big "heavy"^^xsd:double .',
         'e:c1 e:began "12000-01-01"^^xsd:date . e:c2 e:began "1950-01-01"^^xsd:date . e:c3 e:began "1950"^^xsd:gYear .',
         *(f'e:t{number} a e:Tower ; rdfs:label "Turm {number}" ; e:in e:c4 .' for number in range(TOWERS)),
@@ -110,7 +111,8 @@ async def test_what_is_shared_over_a_relation_and_its_inverse_is_told_once(towns
         ("Top[Group[Type[city], population], 1]", "3,000: 2. The largest of 5."),
         ("Bottom[Group[Type[city], population], 2]", "4 groups. The smallest of 5. Over 5 nodes."),
         ("Table[Minus[Type[city], Ville 1], population, latitude]", "4 rows.\nin all | population | 14,000\nVille 2"),
-        ("Table[Type[city], population, contains]", "5 rows.\nVille 1"),
+        ("Table[Type[city], population, mass]", "5 rows.\nVille 1"),
+        ("Table[Type[city], size]", "5 rows.\nVille 1"),
         ("Count[Top[Type[city], inception, 1]]", "1. 2 more have no inception and are not counted."),
         (
             "Top[Where[Type[city], population < 4000], inception]",

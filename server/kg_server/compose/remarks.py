@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
+from math import isfinite
 from typing import Final
 
 from kg_adapters.algebra import (
@@ -103,8 +104,8 @@ async def totals_of(
 ) -> tuple[Told, ...]:
     """Return the sums of the numbers in a table of several rows, where adding them makes sense.
 
-    A number that changes may be stated repeatedly, so none is given where a row has several. A remote graph is not
-    asked for them.
+    A number that changes may be stated repeatedly, so none is given where a row has several, nor where one has
+    something else. A remote graph is not asked for them.
     """
     if graph.remote or computed.count.value <= 1:
         return ()
@@ -115,7 +116,8 @@ async def totals_of(
         if way.kind == "number" and way.over is not None and adds_up and not any(map(is_unit, datatypes)):
             question = Aggregated(asked.of, ValueOf(way.path, "number"), "sum")
             found = await compute_sets(graph, replace(request, question=question, limit=0, witnesses=0))
-            if isinstance(found.value, float) and 1 < found.measured.value == found.count.value:
+            single = 1 < found.measured.value == found.count.value and not found.unfit.value
+            if single and isinstance(found.value, float) and isfinite(found.value):
                 total = plain_number(found.value)
                 row = (str(number), "", way.over, total, exactness(found.count))
                 sums.append(Told(("in all | ", way.over, " | ", total), row, (), "total", number))

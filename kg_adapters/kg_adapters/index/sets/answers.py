@@ -282,7 +282,7 @@ class _Answering:
         if not len(orders):
             return None
         if function in {"sum", "mean"}:
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", invalid="ignore"):
                 return float(orders.sum() if function == "sum" else orders.mean())
         end = orders.min() if function == "min" else orders.max()
         values = [self._values.literal(row) for row in rows[orders == end].tolist() if row >= 0]
