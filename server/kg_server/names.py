@@ -22,7 +22,7 @@ from kg_adapters.profile import unit_in
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import RDF_LANG_STRING, XSD, XSD_STRING, BlankNode, Fact, Iri, Literal, Node, Term, Triple
 from kg_boundary.shown import is_plain, set_apart, shown, shown_within
-from kg_server.answers.expressions import NO_EXPRESSIONS, read_expressions
+from kg_server.answers.expressions import NO_EXPRESSIONS, OWL, read_expressions
 from kg_server.answers.values import plain_value, unit_name, unit_of
 
 _Forms: TypeAlias = tuple[str, str, str | None, str]
@@ -231,8 +231,10 @@ async def names_of(graph: KGAdapter, terms: Iterable[Node], *, max_tokens: int |
 
 
 async def _labels(graph: KGAdapter, terms: Collection[Node]) -> dict[Node, str]:
-    """Return the labels of terms; that of a class expression or list without a name is what it holds, on one line."""
-    unnamed = [term for term in terms if isinstance(term, BlankNode)]
+    """Return the labels of terms; that of a class expression without a name is what it says, on one line."""
+    # Lists are read with what other nodes without a name hold (`kg_server.answers.intermediates`).
+    has_classes = OWL in graph.prefixes.namespaces.values()
+    unnamed = [term for term in terms if has_classes and isinstance(term, BlankNode)]
     expressions = NO_EXPRESSIONS
     try:
         expressions = await read_expressions(graph, unnamed)

@@ -3,7 +3,7 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
@@ -200,8 +200,7 @@ async def read_ontology(graph: KGAdapter, declared: Declared, around: Collection
     Raises:
         BackendError: The graph does not answer.
     """
-    some, size = await _instances(graph, declared.kinds)
-    properties, property_size = await _instances(graph, PROPERTY_KINDS)
+    (some, size), (properties, property_size) = await _instances(graph, declared.kinds, PROPERTY_KINDS)
     wide = frozenset((*graph.vocabulary.subclasses, _BROADER))
     classes = dict.fromkeys(some)
     if not size.exact and around:
@@ -238,7 +237,8 @@ async def class_count(graph: KGAdapter, declared: Declared) -> Count:
     Raises:
         BackendError: The graph does not answer.
     """
-    return (await _instances(graph, declared.kinds))[1]
+    ((_, size),) = await _instances(graph, declared.kinds)
+    return size
 
 
 async def _climb(graph: KGAdapter, wide: frozenset[Iri], classes: dict[Iri, None], triples: list[Triple]) -> None:
@@ -265,25 +265,34 @@ async def _about(graph: KGAdapter, terms: Sequence[Node], wide: frozenset[Iri]) 
     return found
 
 
-async def _instances(graph: KGAdapter, kinds: Collection[Iri]) -> tuple[tuple[Iri, ...], Count]:
-    """Return the instances of some classes that have an IRI, as far as they are read, and how many there are.
+async def _instances(graph: KGAdapter, *kinds: frozenset[Iri]) -> list[tuple[tuple[Iri, ...], Count]]:
+    """Return for some kinds the instances that have an IRI, as far as they are read, and how many there are.
 
-    Where not all are read, the number counts those without a name too.
+    Where not all are read, the number counts those without a name too. They are one request, unless a page is full.
     """
     most = MOST_REMOTE_TERMS if graph.remote else MOST_TERMS
-    found, types, least, is_cut = set[Iri](), frozenset(graph.vocabulary.types), 0, False
-    for kind in sorted(kinds):
-        request = NeighborRequest((kind,), "in", relations=types, limit=_PAGE)
+    every, types = tuple(sorted(frozenset[Iri]().union(*kinds))), frozenset(graph.vocabulary.types)
+    pages = await graph.neighbors(NeighborRequest(every, "in", relations=types, limit=_PAGE))
+    named: dict[Iri, set[Iri]] = {}
+    unread = set[Iri]()
+    for kind in every:
+        page, found = pages.get(kind, _NOTHING), named.setdefault(kind, set())
         for _ in range(_PAGES):
-            page = (await graph.neighbors(request)).get(kind, _NOTHING)
             found.update(each.head for each in page.triples if isinstance(each.head, Iri))
             if page.cursor is None or len(found) > most:
                 break
-            request = replace(request, cursor=page.cursor)
             await anyio.lowlevel.checkpoint()
-        least, is_cut = max(least, page.total.value), is_cut or page.cursor is not None
-    is_cut = is_cut or len(found) > most
-    return tuple(sorted(found)[:most]), Count(max(len(found), least) if is_cut else len(found), exact=not is_cut)
+            more = NeighborRequest((kind,), "in", relations=types, limit=_PAGE, cursor=page.cursor)
+            page = (await graph.neighbors(more)).get(kind, _NOTHING)
+        if page.cursor is not None:
+            unread.add(kind)
+    counted = list[tuple[tuple[Iri, ...], Count]]()
+    for each in kinds:
+        found = set[Iri]().union(*(named[kind] for kind in each))
+        is_cut = len(found) > most or not unread.isdisjoint(each)
+        total = max(pages[kind].total.value for kind in each if kind in pages) if is_cut else 0
+        counted.append((tuple(sorted(found)[:most]), Count(max(total, len(found)), exact=not is_cut)))
+    return counted
 
 
 async def class_paths(graph: KGAdapter, source: Node, target: Node) -> list[Path]:

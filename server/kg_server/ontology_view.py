@@ -27,6 +27,10 @@ _LEGEND: Final = (
     "How to read a line: A > B (2), C: B and C are subclasses of A, with 2 classes below B; A | p→B: property p of A "
     "leads to B. Names work as ids; Schema(about=class) shows its place, properties and restrictions."
 )
+_LEGEND_OF_CONCEPTS: Final = (
+    "In the tree, A > B (2), C: B and C are narrower than A, with 2 concepts below B; Schema(about=concept) shows "
+    "where one is."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +68,22 @@ class OntologyView:
         ontology = await read_ontology(graph, Declared.of(schema), around)
         return cls(graph, schema, ontology, await names_of(graph, ontology.terms()), max_tokens)
 
-    async def whole(self) -> Answer:
-        """Return the tree of classes and the properties of each, the largest branches first, as far as they fit."""
+    async def whole(self, facts: Sequence[str] = (), legend: str = "") -> Answer:
+        """Return the tree of classes and the properties of each, the largest branches first, as far as they fit.
+
+        Args:
+            facts: Lines about what the instances of classes have, as those of a thesaurus.
+            legend: How these are read.
+        """
+        shown = [_Line(each) for each in facts]
+
+        def of(most: int) -> tuple[Callable[[int], Answer], int]:
+            return self._whole([*self._tree(most)], [*shown, *self._properties(most)], legend)
 
         def fit() -> Answer:
-            answers = (self._whole([*self._tree(most)], [*self._properties(most)]) for most in _MOST_IN_A_LINE)
-            for build, lines in answers:
-                if (answer := build(lines)).tokens <= self.max_tokens:
-                    return answer
-            return fitted(build, lines, self.max_tokens)
+            build, lines = of(_MOST_IN_A_LINE[0])
+            answer = build(lines)
+            return answer if answer.tokens <= self.max_tokens else fitted(*of(_MOST_IN_A_LINE[1]), self.max_tokens)
 
         return await off_loop(fit)
 
@@ -121,13 +132,16 @@ class OntologyView:
         classes = [each for each in found if each not in properties]
         return classes[:1] or found
 
-    def _whole(self, tree: Sequence[_Line], properties: Sequence[_Line]) -> tuple[Callable[[int], Answer], int]:
+    def _whole(
+        self, tree: Sequence[_Line], properties: Sequence[_Line], legend: str
+    ) -> tuple[Callable[[int], Answer], int]:
         """Return a function that builds the answer with the first so many lines, and how many there are."""
         ontology, individuals = self.ontology, Declared.of(self.schema).individuals
         sizes = [ontology.size.of(*ontology.words)]
         sizes += [ontology.property_size.of("property", "properties")] if ontology.properties else []
         sizes += [counted(individuals, "individual")] if individuals else []
-        kind = "an ontology" if ontology.words[0] == "class" else "a thesaurus"
+        kind = "a thesaurus" if ontology.is_thesaurus else "an ontology"
+        legend = f"{legend} {_LEGEND_OF_CONCEPTS if ontology.is_thesaurus else _LEGEND}".lstrip()
         size = f"Graph {in_quotes(self.graph.name)} is {kind}: {', '.join(sizes)}."
         if not ontology.size.exact:
             read = f"{len(ontology.classes):,} of them"
@@ -143,7 +157,7 @@ class OntologyView:
                 cut = " and ".join(f"{len(shown):,} of {len(every):,} {what}" for shown, every, what in parts if every)
                 cut = f" {cut} are here, the largest first."
             kinds = [each.iri for each in self.schema.classes[:_DEEPEST]]
-            return self._answer(f"{size}{cut} {_LEGEND}", [*chain(*here)], is_cut=bool(cut), counted=kinds)
+            return self._answer(f"{size}{cut} {legend}", [*chain(*here)], is_cut=bool(cut), counted=kinds)
 
         return build, len(turns)
 

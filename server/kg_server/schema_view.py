@@ -140,7 +140,8 @@ class _View:
         """Return the answer by class, with a line for every class and for every relation that several have."""
         graph = self.graph
         if self.declared.is_ontology:
-            return await (await OntologyView.of(graph, self.schema, self.max_tokens)).whole()
+            view = await OntologyView.of(graph, self.schema, self.max_tokens)
+            return await (view.whole() if self.declared.classes else view.whole(await self._facts(), LEGEND))
         every, most = self.profile.classes, max(1, self.max_tokens // TOKENS_A_CLASS_WITH_FACTS)
         counted = [await folded(graph, each, off=1 - WHOLE) for each in every[:most]]
         profile = replace(self.profile, classes=(*counted, *every[most:]))
@@ -227,6 +228,15 @@ class _View:
             return Answer(result, (*self._prefix_lines(prefixes), *(written[each] for each in here)))
 
         return await off_loop(lambda: fitted(build, len(foremost), self.max_tokens))
+
+    async def _facts(self) -> Sequence[str]:
+        """Return the lines about what the instances of each class have."""
+        profile, vocabulary = self.profile, self.graph.vocabulary
+        facts = await off_loop(lambda: ProfileFacts.of(profile, vocabulary))
+        here = facts.classes[:MOST_IN_A_LINE]
+        terms = (term for each in here for term in terms_of_profile(each, vocabulary))
+        names = await names_of(self.graph, (*terms, *(each.relation for each in facts.outside[:MOST_IN_A_LINE])))
+        return await off_loop(lambda: [*Definition.of(profile, facts, here, names, MOST_IN_A_LINE).lines(here)])
 
     async def _ontology(self) -> str:
         """Return the line on the ontology that a graph of data has; nothing where it declares no classes."""

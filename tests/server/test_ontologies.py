@@ -5,6 +5,8 @@ import pytest
 import rdflib
 from rdflib.collection import Collection
 from rdflib.namespace import OWL, RDF, RDFS
+from rdflib.term import Node as RdflibNode
+from rdflib.term import URIRef
 
 from calls import call, paths, rows
 from kg_adapters.labels import Vocabulary
@@ -38,12 +40,12 @@ def opened(turtle: str, way: str) -> KGAdapter:
     return SparqlAdapter(SparqlParts("ontology", endpoint, queries, RdflibAdapter(graph).prefixes, timeout_s=60))
 
 
-def instances(graph: rdflib.Graph, kinds: set[rdflib.URIRef]) -> set[rdflib.term.Node]:
+def instances(graph: rdflib.Graph, kinds: set[URIRef]) -> set[RdflibNode]:
     found = (node for kind in kinds for node in graph.subjects(RDF.type, kind))
-    return {node for node in found if isinstance(node, rdflib.URIRef)}
+    return {node for node in found if isinstance(node, URIRef)}
 
 
-def short(graph: rdflib.Graph, node: rdflib.term.Node | None) -> str:
+def short(graph: rdflib.Graph, node: RdflibNode | None) -> str:
     return str(graph.namespace_manager.curie(str(node)))
 
 
@@ -52,7 +54,7 @@ def declared(graph: rdflib.Graph) -> tuple[set[tuple[str, str]], set[tuple[str, 
     tree = {
         (short(graph, above), short(graph, node))
         for node, above in graph.subject_objects(RDFS.subClassOf)
-        if isinstance(above, rdflib.URIRef)
+        if isinstance(above, URIRef)
     }
     properties = set[tuple[str, str, tuple[str, ...]]]()
     for each in instances(graph, PROPERTIES):
@@ -147,6 +149,40 @@ async def test_restrictions_unions_and_lists_are_read_as_one_line(tool: str, arg
         assert {each for each in EXPRESSIONS if f"{each} (_:" in reply.text.replace('"', "")} == EXPRESSIONS
 
 
+@pytest.mark.parametrize(("way", "line"), [("rdflib", "e:by | (Ada … b 7) (_:"), ("endpoint", "e:by | (Ada …) (_:")])
+async def test_a_list_is_read_as_one_line_in_a_graph_without_classes(way: str, line: str) -> None:
+    turtle = '@prefix e: <http://e.org/> . e:a rdfs:label "Ada" . e:book e:by ( e:a [ e:name "x" ] e:b 7 ) .'
+    reply = await call(opened(PREFIXES.replace("owl", "o") + turtle, way), "GetNeighbor", entity="e:book")
+    assert line in reply.text
+
+
+async def test_expressions_that_share_all_of_their_parts_are_read_in_no_time() -> None:
+    nodes = [" , ".join(f"_:n{other}" for other in range(n + 1, min(n + 60, 300))) for n in range(299)]
+    turtle = " ".join(f"_:n{n} owl:unionOf {tails} ." for n, tails in enumerate(nodes))
+    reply = await call(
+        opened(f"{PREFIXES} {turtle} <http://e/C> rdfs:subClassOf _:n0 .", "local"), "GetNeighbor", entity="http://e/C"
+    )
+    assert "rdfs:subClassOf | " in reply.text
+    assert "… (_:" in reply.text
+
+
+async def test_a_thesaurus_shows_its_concepts_and_what_they_have(graph_of: Callable[[str], LocalAdapter]) -> None:
+    concepts = " ".join(
+        f"e:c{n} a skos:Concept ; skos:broader e:c{n // 3} ; skos:notation 'N{n}' ." for n in range(1, 9)
+    )
+    top = "e:c0 a skos:Concept ; skos:prefLabel 'all' ."
+    reply = await call(graph_of(f"{PREFIXES} @prefix e: <http://e.org/> . {concepts} {top}"), "Schema")
+    assert "is a thesaurus: 9 concepts." in reply.summary
+    assert "all > e:c1 (3), e:c2 (3)" in reply.lines
+    assert "skos:Concept | 9: skos:broader 89%→Concept; skos:notation 89% text" in reply.lines
+    assert (
+        ": all > e:c2 > e:c7."
+        in (
+            await call(graph_of(f"{PREFIXES} @prefix e: <http://e.org/> . {concepts} {top}"), "Schema", about="e:c7")
+        ).text
+    )
+
+
 async def test_an_endpoint_that_keeps_no_names_still_says_what_it_answered_with_a_restriction() -> None:
     reply = await call(opened(CAR, "endpoint"), "GetNeighbor", entity="e:Car")
     assert "hasPart min 2 Wheel (_:" in reply.text
@@ -162,7 +198,7 @@ async def test_two_classes_are_linked_by_their_nearest_superclass(
 ) -> None:
     graph, adapter = reference(ONTOLOGIES[name]), opened(ONTOLOGIES[name], way)
     ids = {str(label).casefold(): node for node, label in graph.subject_objects(RDFS.label)}
-    ids["e22"] = rdflib.URIRef("http://www.cidoc-crm.org/cidoc-crm/E22_Human-Made_Object")
+    ids["e22"] = URIRef("http://www.cidoc-crm.org/cidoc-crm/E22_Human-Made_Object")
     ends = [ids[text.casefold()] for text in (source, target)]
     reply = await call(adapter, "GetPath", source=str(ends[0]), target=str(ends[1]))
     above = [list(graph.transitive_objects(end, RDFS.subClassOf)) for end in ends]

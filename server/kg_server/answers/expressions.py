@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
@@ -20,7 +20,7 @@ _ROUNDS: Final = 12
 _MOST_FACTS: Final = 60
 _DEEPEST: Final = 4
 _MOST_MEMBERS: Final = 6
-_LONGEST: Final = 400
+_LONGEST: Final = 120
 _CUT: Final = "…"
 _WORD: Final = re.compile(r"[\w.:-]+")
 
@@ -32,7 +32,7 @@ def _owl(*names: str) -> tuple[Iri, ...]:
 UNION, INTERSECTION, COMPLEMENT, ONE_OF = _owl("unionOf", "intersectionOf", "complementOf", "oneOf")
 _INVERSE, _ON_PROPERTY, _HAS_SELF = _owl("inverseOf", "onProperty", "hasSelf")
 _ON_DATATYPE, _FACETS, _OTHER_VALUES = _owl("onDatatype", "withRestrictions", "datatypeComplementOf")
-_FIRST, _REST = (Iri(WELL_KNOWN["rdf"] + name) for name in ("first", "rest"))
+FIRST, _REST = (Iri(WELL_KNOWN["rdf"] + name) for name in ("first", "rest"))
 _JOINED: Final = {UNION: ("", " or ", ""), INTERSECTION: ("", " and ", ""), ONE_OF: ("{", ", ", "}")}
 _FILLED: Final = dict(zip(_owl("someValuesFrom", "allValuesFrom", "hasValue"), ("some", "only", "value"), strict=True))
 _CLASS_OF_COUNT: Final = _owl("onClass", "onDataRange")
@@ -55,15 +55,18 @@ _LIMITS: Final = {
         **{name: name for name in ("length", "minLength", "maxLength", "pattern")},
     }.items()
 }
-_CLOSED: Final = frozenset({ONE_OF, _FIRST, _ON_DATATYPE})
+_CLOSED: Final = frozenset({ONE_OF, FIRST, _ON_DATATYPE})
 """What is written so that it needs no brackets inside another expression."""
-THROUGH: Final = frozenset((*_FILLED, *_CLASS_OF_COUNT, *_JOINED, COMPLEMENT, _FIRST, _REST))
+THROUGH: Final = frozenset((*_FILLED, *_CLASS_OF_COUNT, *_JOINED, COMPLEMENT, FIRST, _REST))
 """The relations from a class expression to the classes that it names."""
 _READ: Final = THROUGH | {
     *(_INVERSE, _ON_PROPERTY, _HAS_SELF, _ON_DATATYPE, _FACETS, _OTHER_VALUES),
     *_COUNTED,
     *_LIMITS,
 }
+
+
+_NOTHING: Final[Mapping[Iri, Sequence[Term]]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +77,12 @@ class Expressions:
 
     def members(self, node: Term) -> Sequence[Term]:
         """Return the classes that a union is of, and the term itself where it is none."""
-        held = self.held.get(node, {}) if not isinstance(node, Literal) else {}
-        return self.items(held[UNION]) if UNION in held else (node,)
+        union = None if isinstance(node, Literal) else self.of(node).get(UNION)
+        return (node,) if union is None else self.items(union)
+
+    def of(self, node: Node) -> Mapping[Iri, Sequence[Term]]:
+        """Return what a node holds."""
+        return self.held.get(node, _NOTHING)
 
     def terms(self) -> Iterator[Node]:
         """Yield the entities and relations that expressions name, with repeats."""
@@ -92,11 +99,12 @@ class Expressions:
         """Return what is listed: the items of a list, or the terms themselves, as where an import unfolded it."""
         at = terms[0] if len(terms) == 1 else None
         items, met = list[Term](), set[Node]()
-        while isinstance(at, BlankNode) and _FIRST in (held := self.held.get(at, {})) and at not in met:
+        while isinstance(at, BlankNode) and FIRST in (held := self.of(at)) and at not in met:
             met.add(at)
-            items.append(held[_FIRST][0])
+            items.append(held[FIRST][0])
             at = held[_REST][0] if _REST in held else None
-        return items or terms
+        # A cell that was not read, or was met before, stands for what is missing.
+        return [*items, at] if items and isinstance(at, BlankNode) else items or terms
 
 
 NO_EXPRESSIONS: Final = Expressions({})
@@ -105,13 +113,11 @@ NO_EXPRESSIONS: Final = Expressions({})
 async def read_expressions(graph: KGAdapter, nodes: Collection[Node]) -> Expressions:
     """Return what blank nodes among some nodes, and those that they lead to, hold of expressions.
 
-    Each level is one request, in a remote graph the first alone, and none in a graph without OWL.
+    Each level is one request, in a remote graph the first alone.
 
     Raises:
         BackendError: The graph does not answer.
     """
-    if OWL not in graph.prefixes.namespaces.values():
-        return NO_EXPRESSIONS
     held: dict[Node, dict[Iri, list[Term]]] = {}
     met: dict[Node, None] = {}
     ahead = [node for node in nodes if isinstance(node, BlankNode)]
@@ -130,20 +136,27 @@ async def read_expressions(graph: KGAdapter, nodes: Collection[Node]) -> Express
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Writes expressions; what is deeper than `_DEEPEST`, or holds itself, is an ellipsis."""
+    """Writes expressions, each once at each depth; what is deeper than `_DEEPEST`, or holds itself, is an ellipsis."""
 
     expressions: Expressions
     known: Mapping[Node, str]
+    _texts: dict[tuple[Node, int], str | None] = field(default_factory=dict[tuple[Node, int], str | None])
 
     def text(self, node: Node, above: Set[Node] = frozenset()) -> str | None:
         """Return the line of a node; None for one that is neither an expression nor a list."""
         if node in above or len(above) >= _DEEPEST:
             return _CUT
-        held, inside = self.expressions.held.get(node, {}), above | {node}
+        at = node, len(above)
+        if at not in self._texts:
+            self._texts[at] = self._text(node, above)
+        return self._texts[at]
+
+    def _text(self, node: Node, above: Set[Node]) -> str | None:
+        held, inside = self.expressions.of(node), above | {node}
         for relation, (before, mark, behind) in _JOINED.items():
             if relation in held:
                 return f"{before}{self._all(held[relation], mark, inside)}{behind}"
-        if _FIRST in held:
+        if FIRST in held:
             return f"({self._all([node], ' ', inside)})"
         for relation, word in ((COMPLEMENT, "not"), (_OTHER_VALUES, "not"), (_INVERSE, "inverse")):
             if relation in held:
@@ -169,7 +182,7 @@ class _Writer:
         return None
 
     def _limits(self, facet: Term) -> Iterator[str]:
-        held = self.expressions.held.get(facet, {}) if isinstance(facet, BlankNode) else {}
+        held = self.expressions.of(facet) if isinstance(facet, BlankNode) else _NOTHING
         yield from (
             f"{sign} {self._part(held[each][0], frozenset())}" for each, sign in _LIMITS.items() if each in held
         )

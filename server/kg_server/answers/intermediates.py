@@ -18,6 +18,7 @@ from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import BlankNode, Fact, Iri, Literal, Node, Term, Triple
 from kg_adapters.values import order_of
 from kg_boundary.shown import shown_within
+from kg_server.answers.expressions import FIRST, NO_EXPRESSIONS, read_expressions
 from kg_server.answers.results import Line
 from kg_server.names import MAX_LABEL, Names, terms_of
 
@@ -99,13 +100,17 @@ async def _with_held(
     pages = await graph.neighbors(NeighborRequest(asked, "both", limit=MOST_HELD, values=True))
     closed = tuple(node for node in asked if isinstance(node, BlankNode) and node not in pages)
     unwalked = graph.vocabulary.unwalked
+    cells = [node for node, page in pages.items() if any(fact.relation == FIRST for fact in page.facts)]
+    lists = await read_expressions(graph, cells) if cells else NO_EXPRESSIONS
     held = {
         node: _in_order(node, pages[node], unwalked)
         for node in asked
-        if (node in pages if always else _is_open(node, pages.get(node), unwalked))
+        if node not in lists.held and (node in pages if always else _is_open(node, pages.get(node), unwalked))
     }
-    terms = {term for term in terms_of(chain.from_iterable(held.values())) if term not in names.labels}
+    shown = chain(terms_of(chain.from_iterable(held.values())), lists.terms())
+    terms = {term for term in shown if term not in names.labels}
     labels = {**names.labels, **await graph.labels(terms)} if terms else names.labels
+    labels = {**labels, **lists.labels(cells, labels)} if cells else labels
     inner = replace(names, labels=labels)
     notes = {
         node: _note(node, (fact for fact in of if not is_shown(node, fact)), pages[node], inner)
