@@ -112,7 +112,7 @@ async def test_what_is_shared_over_a_relation_and_its_inverse_is_told_once(towns
         ("Bottom[Group[Type[city], population], 2]", "4 groups. The smallest of 5. Over 5 nodes."),
         ("Table[Minus[Type[city], Ville 1], population, latitude]", "4 rows.\nin all | population | 14,000\nVille 2"),
         ("Table[Type[city], population, mass]", "5 rows.\nVille 1"),
-        ("Table[Type[city], size]", "5 rows.\nVille 1"),
+        ("Table[Type[city], size]", "5 rows by size.\nVille 1"),
         ("Count[Top[Type[city], inception, 1]]", "1. 2 more have no inception and are not counted."),
         (
             "Top[Where[Type[city], population < 4000], inception]",
