@@ -10,7 +10,10 @@ from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.importing.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.tables.options import TableOptions
+from kg_boundary.json_stream import Json
 from tables import CHINOOK, COUNTRIES, NORTHWIND, TablesRead, database, declared_links, flights_tables, written
+
+DATA = Path(__file__).parents[1] / "data"
 
 
 @pytest.mark.parametrize(
@@ -309,7 +312,9 @@ def test_the_keys_that_a_database_declares_are_ids_and_links_and_nothing_else_is
 def test_ids_of_a_database_are_valid_in_their_own_table_and_what_is_no_text_is_left_out(tmp_path: Path) -> None:
     returns = """CREATE TABLE Returns (Order_ INTEGER, Product INTEGER, Reason TEXT,
         FOREIGN KEY (Product, Order_) REFERENCES "Order Details" (ProductID, OrderID));
-        INSERT INTO Returns VALUES (10248, 3, 'stale')"""
+        INSERT INTO Returns VALUES (10248, 3, 'stale');
+        CREATE VIRTUAL TABLE Texts USING fts5(text);
+        CREATE TABLE Notes (text)"""
     read = TablesRead(tmp_path, {"shop.db": database(NORTHWIND, returns)})
     assert {'rdfs:label "Ana Trujillo"', 'City "México D.F."'} <= set(read.about("Customers:ANATR"))
     assert "CustomerTypeID CustomerDemographics:ALFKI" in read.about("CustomerCustomerDemo:ANATR%2FALFKI")
@@ -320,8 +325,10 @@ def test_ids_of_a_database_are_valid_in_their_own_table_and_what_is_no_text_is_l
     assert f"{reports_to}(--no-link Employees.ReportsTo)" in read.lines
     assert read.notes == [
         "shop.db: 'Invoices' left out: a view repeats what tables hold.",
+        "shop.db: 'Texts' left out: a virtual table holds nothing itself.",
         "shop.db, Order Details: Value left out: such columns are computed from others.",
         "shop.db, Categories: Picture: 2 binary values left out.",
+        "shop.db, Notes left out: it has no row.",
     ]
 
 
@@ -342,7 +349,7 @@ def test_a_damaged_database_is_refused_or_read_as_far_as_it_goes(tmp_path: Path)
     assert [each.partition(". ")[0] for each in read.problems] == ["g.db-wal holds changes that are not in g.db yet"]
 
 
-WORLD = [
+WORLD: list[Json] = [
     {
         "name": {
             "common": "Germany",
@@ -445,20 +452,7 @@ def test_records_that_are_damaged_are_reported_and_the_others_read(
 
 def test_parquet_is_read_as_records_are(tmp_path: Path) -> None:
     pytest.importorskip("arro3.io")
-    from arro3.core import Array, DataType, RecordBatch  # noqa: PLC0415 - an extra
-    from arro3.io import write_parquet  # noqa: PLC0415 - as above
-
-    rows = RecordBatch.from_pydict(
-        {
-            "id": Array(["a", "b"], DataType.utf8()),
-            "boss": Array([None, "a"], DataType.utf8()),
-            "height": Array([1.5, None], DataType.float64()),
-            "born": Array([0, 18_262], DataType.int32()).cast(DataType.date32()),
-            "photo": Array([b"x", b"y"], DataType.binary()),
-        }
-    )
-    write_parquet(rows, tmp_path / "whole.parquet")
-    content = (tmp_path / "whole.parquet").read_bytes()
+    content = (DATA / "people.parquet").read_bytes()
     read = TablesRead(tmp_path, {"g.parquet": content})
     assert (read.problems, read.links()) == ([], {("g.boss", "g.id")})
     assert {"boss e:a", 'born "2020-01-01"^^date'} <= set(read.about("e:b"))

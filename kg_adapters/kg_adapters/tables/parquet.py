@@ -2,8 +2,9 @@
 
 import io
 from collections.abc import Callable, Iterator
+from datetime import date, time, timedelta
 from decimal import Decimal
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final, TypeAlias
 
 from kg_adapters.files.rdf import Problem
 from kg_adapters.files.sources import Source
@@ -15,10 +16,12 @@ from kg_boundary.regular_files import open_regular
 from kg_boundary.shown import listed
 
 if TYPE_CHECKING:
-    from arro3.core import RecordBatchReader
+    from arro3.core import Array, RecordBatchReader
 
 MAGIC: Final = b"PAR1"
 _BATCH: Final = 1_024
+_Scalar: TypeAlias = bool | int | float | str | bytes | Decimal | date | time | timedelta | None
+_Cell: TypeAlias = "_Scalar | list[_Cell] | tuple[_Cell, _Cell] | dict[str, _Cell]"
 _UNREAD: Final = ("Binary", "Interval")
 
 
@@ -50,7 +53,7 @@ def parquet_batches(
         tables, number = RecordTables(str(source.path), "row", problem, limits), 0
         for batch in reader:
             names = [name for name in batch.column_names if name not in unread]
-            columns: list[list[object]] = [list(batch.column(name).to_pylist()) for name in names]
+            columns = [_cells(batch.column(name)) for name in names]
             for row in zip(*columns, strict=True):
                 number += 1
                 record = {name: _json(value) for name, value in zip(names, row, strict=True)}
@@ -85,17 +88,21 @@ def _reader(file: IO[bytes]) -> "RecordBatchReader":
     return read_parquet(file, batch_size=_BATCH)
 
 
-def _json(value: object) -> Json:
+def _cells(column: "Array") -> list[_Cell]:
+    return [column[place].as_py() for place in range(len(column))]
+
+
+def _json(value: _Cell) -> Json:
     """Return a value as JSON would have it."""
     match value:
         case None | bool() | int() | float() | str():
             return value
         case dict():
-            return {str(key): _json(each) for key, each in value.items()}
-        case list() if value and all(isinstance(each, tuple) and len(each) == 2 for each in value):
-            return {str(key): _json(each) for key, each in value}
+            return {key: _json(each) for key, each in value.items()}
         case list():
-            return [_json(each) for each in value]
+            pairs = [each for each in value if isinstance(each, tuple)]
+            # A map is a list of pairs.
+            return {str(key): _json(each) for key, each in pairs} if pairs else [_json(each) for each in value]
         case Decimal():
             return format(value, "f")
         case _:

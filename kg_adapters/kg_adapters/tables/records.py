@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Final, TypeAlias
 
 from kg_adapters.files.rdf import Problem
@@ -98,6 +98,7 @@ class RecordTables:
         self._problem = problem
         self._limits = limits
         self._tables: dict[str, _Growing] = {}
+        self._full: dict[str, _Growing] = {}
         self._entries: dict[str, int] = {}
         self._held = 0
         self.records = 0
@@ -115,15 +116,17 @@ class RecordTables:
             return
         self.records += 1
         self._add(self._table(table, nested=False), number, record)
-        yield from self.rest(everything=self._held > _HELD)
+        if self._held > _HELD:
+            yield from self.rest()
+        for each in self._full.values():
+            yield from each.batches(self._path, self._unit)
+        self._full.clear()
 
-    def rest(self, *, everything: bool = True) -> Iterator[TableBatch]:
-        """Yield the rows of full tables, or of all."""
-        if everything:
-            self._held = 0
+    def rest(self) -> Iterator[TableBatch]:
+        """Yield the rows of all tables that were not yielded yet."""
+        self._held = 0
         for table in self._tables.values():
-            if everything or table.is_full:
-                yield from table.batches(self._path, self._unit)
+            yield from table.batches(self._path, self._unit)
 
     def _table(self, name: str, *, nested: bool) -> _Growing:
         if name not in self._tables:
@@ -137,21 +140,27 @@ class RecordTables:
         table.count += 1
         number, row = table.count, dict[int, str]()
         for key, value in record.items():
-            texts, objects = _parts(value)
-            by_key = isinstance(value, dict) and _is_by_key(value)
+            if not isinstance(value, dict | list):
+                texts, objects = [_text(value)], list[Record]()
+            else:
+                texts, objects = _parts(value)
             if isinstance(value, dict) and plain(key) in NAMES:
                 texts = _main_name(value)
-            if cell := self._cell(texts, f"{self._path}, {self._unit} {line:,}: {in_quotes(key)}"):
+            if cell := self._cell(SEVERAL.join(texts), line, key):
                 row[table.place(key)] = cell
             if objects:
                 below = self._table(f"{table.name}.{key}", nested=True)
-                add = self._entry if by_key else self._add
+                add = self._entry if isinstance(value, dict) and _is_by_key(value) else self._add
                 numbers = [str(add(below, line, each)) for each in objects]
                 row[table.place(key, below.name)] = SEVERAL.join(numbers)
         if table.nested and len(row) == 1 and not table.links:
+            text = next(iter(row.values()))
             # A node that holds one text is called by it.
-            row[table.place("name")] = next(iter(row.values()))
+            if SEVERAL not in text and any(map(str.isalpha, text)):
+                row[table.place("name")] = text
         self._held += table.append(line, row)
+        if table.is_full:
+            self._full[table.name] = table
         return number
 
     def _entry(self, table: _Growing, line: int, record: Record) -> int:
@@ -164,25 +173,23 @@ class RecordTables:
                 self._entries[said] = number
         return number
 
-    def _cell(self, texts: Sequence[str], place: str) -> str:
-        cell = SEVERAL.join(texts)
+    def _cell(self, cell: str, line: int, key: str) -> str:
         if len(cell) > self._limits.literal_bytes:
             reason = f"over {self._limits.literal_mb:,} MB in one value; {setting('imports.literal_mb')} allows more"
-            self._problem(f"{place}: {reason}.", ValueError())
+            self._problem(f"{self._path}, {self._unit} {line:,}: {in_quotes(key)}: {reason}.", ValueError())
             return ""
         return cell
 
 
-def _parts(value: Json) -> tuple[list[str], list[Record]]:
+def _parts(value: list[Json] | dict[str, Json]) -> tuple[list[str], list[Record]]:
     """Return the texts and the objects that a value consists of."""
     if isinstance(value, dict):
         if _is_by_key(value):
             inner = ((key, each) for key, each in value.items() if isinstance(each, dict))
             return [], [{"key" if "key" not in each else "key of": key, **each} for key, each in inner]
         return [], [value] if value else []
-    items = value if isinstance(value, list) else [value]
-    texts = [text for each in items if not isinstance(each, dict) and (text := _text(each))]
-    return texts, [each for each in items if isinstance(each, dict) and each]
+    texts = [text for each in value if not isinstance(each, dict) and (text := _text(each))]
+    return texts, [each for each in value if isinstance(each, dict) and each]
 
 
 def _is_by_key(value: Record) -> bool:

@@ -107,6 +107,10 @@ def sqlite_batches(
         ) from error
 
 
+def _decoded(text: bytes) -> str:
+    return text.decode(errors="replace")
+
+
 def _has_bytes(path: Path) -> bool:
     return path.is_file() and path.stat().st_size > 0
 
@@ -122,7 +126,7 @@ def _opened(source: Source, stream: IO[bytes]) -> Generator[sqlite3.Connection]:
             database.deserialize(stream.read())
         for pragma in ("query_only=ON", "trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0"):
             database.execute(f"PRAGMA {pragma}")
-        database.text_factory = lambda text: text.decode(errors="replace")
+        database.text_factory = _decoded
         yield database
 
 
@@ -249,7 +253,12 @@ class _Table:
             links=layout.links,
             joined=joined,
         )
-        yield from batches(table, self._rows(problem), problem)
+        empty = True
+        for some in batches(table, self._rows(problem), problem):
+            empty = False
+            yield some
+        if empty:
+            self._note(f"{self._place} left out: it has no row.")
         for found, what in (
             (self._binary, "binary values"),
             (

@@ -262,7 +262,8 @@ class Watch:
 def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
     context: typer.Context,
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE…", help="Files or folders of RDF, CSV or JSON; - is standard input.")
+        list[Path],
+        typer.Argument(metavar="FILE…", help="Files or folders: RDF, tables, JSON, databases; - is standard input."),
     ],
     to: Annotated[
         Path | None, typer.Option("--to", metavar="FOLDER", help="The folder of the store to build or replace.")
