@@ -426,6 +426,14 @@ def test_several_lists_of_one_object_are_tables_that_are_linked(tmp_path: Path) 
     assert read.notes == ["shop.json: 'made' left out: only the objects in lists are records."]
 
 
+def test_the_keys_of_an_object_of_records_are_their_ids(tmp_path: Path) -> None:
+    countries = {"AD": {"name": "Andorra", "near": ["FR"]}, "FR": {"name": "France"}, "MC": {"near": ["FR", "AD"]}}
+    read = TablesRead(tmp_path, {"countries.json": json.dumps(countries)})
+    assert read.problems == []
+    assert (read.reports["countries"].id, read.links()) == ("key", {("countries.near", "countries.key")})
+    assert {'rdfs:label "Andorra"', "near e:FR"} <= set(read.about("e:AD"))
+
+
 @pytest.mark.parametrize(
     ("name", "content", "problems", "rows"),
     [

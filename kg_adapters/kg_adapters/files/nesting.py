@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 from xml.parsers import expat
 
-from kg_adapters.files.sources import GRAPH_JSON, JSON_LINES, RECORDS
+from kg_adapters.files.sources import ENTRIES, GRAPH_JSON, JSON_LINES, RECORDS
 from kg_adapters.open_options import MAX_DEPTH, ReadingLimits, Refused, setting
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class JsonDepth:
 
 _BUFFER: Final = 1 << 16
 _TICK: Final = 1 << 20
-_JSON: Final = frozenset({GRAPH_JSON, ".jsonld", RECORDS, *JSON_LINES})
+_JSON: Final = frozenset({GRAPH_JSON, ".jsonld", RECORDS, ENTRIES, *JSON_LINES})
 
 
 class WatchedText(io.BufferedReader):

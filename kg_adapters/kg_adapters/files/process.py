@@ -28,7 +28,17 @@ from kg_adapters.files.nesting import WatchedText
 from kg_adapters.files.rdf import RdfDocument, names_schema_org, with_context, with_dates
 from kg_adapters.files.recognition import BAD_FILE, SourceBytes, opened, unreadable
 from kg_adapters.files.rows import StatementColumn
-from kg_adapters.files.sources import GRAPH_JSON, JSON_LINES, KGDATA, PARQUET, READ_WHOLE, RECORDS, SQLITE, TABLES
+from kg_adapters.files.sources import (
+    ENTRIES,
+    GRAPH_JSON,
+    JSON_LINES,
+    KGDATA,
+    PARQUET,
+    READ_WHOLE,
+    RECORDS,
+    SQLITE,
+    TABLES,
+)
 from kg_adapters.open_options import ReadingLimits, Refused, setting
 from kg_adapters.tables.iris import TABLE_PREFIXES
 from kg_adapters.tables.parquet import parquet_batches
@@ -264,7 +274,7 @@ def _tables(order: ReadOrder, text: WatchedText, writer: FrameWriter) -> Iterato
         return sqlite_batches(source, text, writer.problem, writer.note, limits)
     if source.ending == PARQUET:
         return parquet_batches(source, text, writer.problem, writer.note, limits)
-    if source.ending in {RECORDS, *JSON_LINES}:
+    if source.ending in {RECORDS, ENTRIES, *JSON_LINES}:
         return json_batches(source, text, writer.problem, writer.note, limits)
     return csv_batches(source, text, writer.problem, limits)
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from kg_adapters.errors import InvalidSource
 from kg_adapters.files.sources import (
     ENTITY_JSON,
+    ENTRIES,
     FORMATS,
     GRAPH_JSON,
     JSON_LINES,
@@ -360,6 +361,7 @@ def _json(text: bytes, ending: str) -> str | None:
         (KGDATA, _TOPIC.match(text) is not None),
         (".jsonl", _LINES_OF_JSON.match(text) is not None),
         (GRAPH_JSON, _GRAPH_JSON.search(text) is not None),
+        (ENTRIES, _holds_entries(text)),
     )
     return next((form for form, fits in tests if fits), None)
 
@@ -379,6 +381,17 @@ def _holds_records(text: bytes) -> bool:
         # What was seen of it does not tell.
         return False
     return False
+
+
+def _holds_entries(text: bytes) -> bool:
+    """Return whether the beginning of a JSON text is an object whose first member is an object with values."""
+    stream = JsonStream(io.BytesIO(text))
+    try:
+        first = next(stream.members(), None)
+        value = None if first is None else stream.value()
+    except BrokenJson:
+        return False
+    return isinstance(value, dict) and not all(isinstance(each, dict | list) for each in value.values())
 
 
 def _has_object(stream: JsonStream) -> bool:

@@ -33,8 +33,10 @@ JSON_LINES: Final = frozenset({".jsonl", ".ndjson"})
 RECORDS: Final = ".records"
 """JSON with objects in lists; no file is called so, its content tells it."""
 PARQUET: Final = ".parquet"
-TABLES: Final = frozenset({".csv", ".tsv", PARQUET, *SQLITE, *JSON_LINES, RECORDS})
-FORMATS: Final = frozenset({*RDF_FORMATS, GRAPH_JSON, *TABLES} - {RECORDS})
+ENTRIES: Final = ".entries"
+"""JSON with an object for each key; no file is called so, its content tells it."""
+TABLES: Final = frozenset({".csv", ".tsv", PARQUET, *SQLITE, *JSON_LINES, RECORDS, ENTRIES})
+FORMATS: Final = frozenset({*RDF_FORMATS, GRAPH_JSON, *TABLES} - {RECORDS, ENTRIES})
 """Endings that tell what a file holds, or about what."""
 READ_WHOLE: Final = frozenset({GRAPH_JSON, ENTITY_JSON, KGDATA, *TABLES})
 """What is no RDF."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Final, TypeAlias
 
 from kg_adapters.files.rdf import Problem
-from kg_adapters.files.sources import JSON_LINES, Source
+from kg_adapters.files.sources import ENTRIES, JSON_LINES, Source
 from kg_adapters.open_options import ReadingLimits, Refused, setting
 from kg_adapters.tables.rows import SEVERAL, Batch, SourceTable, TableBatch, check_width, is_batch, stem_of
 from kg_adapters.tables.survey import NAMES, plain
@@ -274,6 +274,10 @@ def _values(
         if text.peek() == "[":
             for number in text.items():
                 yield stem, number, text.value()
+        elif source.ending == ENTRIES:
+            for number, key in enumerate(text.members(), start=1):
+                value = text.value()
+                yield stem, number, {"key": key, **value} if isinstance(value, dict) else value
         else:
             yield from _members(text, source, stem, note)
         text.end()
