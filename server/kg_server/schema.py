@@ -217,7 +217,8 @@ def end_of(each: PropertyProfile, names: Names, most: int, *, short: bool) -> st
         kinds = "/".join(values.kinds)
         return f" {kinds}" if short else f" ({kinds})"
     unit = "" if values.unit is None or short else f" {shown_within(values.unit, MAX_LABEL)}"
-    shown, units = (_year if "date" in values.kinds else _rounded) if short else _plain, _units(values)
+    dates, units = "date" in values.kinds, _units(values)
+    shown = (_year if dates else _rounded) if short else (_date if dates else _plain)
     if units:
         shown, unit = _quantity, f" {', also '.join(map(names.unit, units[:MOST_UNITS]))}"
     least, greatest = map(shown, (values.least, values.greatest))
@@ -237,7 +238,12 @@ def _quantity(value: Literal) -> str:
 
 def _year(value: Literal) -> str:
     year, _, _ = value.value.lstrip("-").partition("-")
+    year = year.lstrip("0") or "0"
     return shown_within(f"-{year}" if value.value.startswith("-") else year, MAX_ENDS)
+
+
+def _date(value: Literal) -> str:
+    return shown_within(plain_value(value) or value.value, MAX_ENDS)
 
 
 def _rounded(value: Literal) -> str:

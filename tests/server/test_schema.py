@@ -197,6 +197,14 @@ async def test_a_class_is_told_with_the_share_of_its_instances_that_have_a_fact(
         assert "feature | running time (min) | 260 of 260 68…190 min" in reply.plain.lines
 
 
+async def test_years_are_shown_as_people_write_them(graph_of: Callable[[str], LocalAdapter]) -> None:
+    year = "<http://e/founded> '{}'^^<http://www.w3.org/2001/XMLSchema#gYear>"
+    towns = (f"<http://e/{end}> a <http://e/Town> ; {year.format(end)} ." for end in ("0794", "1410"))
+    graph = graph_of(" ".join(towns))
+    assert "e:Town | 2: e:founded 794…1410" in (await call(graph, "Schema")).plain.lines
+    assert "feature | e:founded | 2 of 2 794…1410" in (await call(graph, "Schema", about="Town")).plain.lines
+
+
 async def test_only_what_is_like_a_word_is_found_and_not_what_has_letters_in_common(
     world: LocalAdapter, sample: LocalAdapter
 ) -> None:

@@ -46,8 +46,11 @@ _WORDS: Final = {
 """What frequent ones are called where the graph does not say it."""
 _YEARS: Final = range(1000, 2101)
 """What may be a year where nothing says that it is a quantity: nobody writes one with a comma."""
-_MOMENT: Final = Iri(XSD + "dateTime")
-_MIDNIGHT: Final = re.compile(r"T00:00:00(?:\.0+)?(?:Z|\+00:00)?\Z")
+_HIDDEN: Final = {
+    XSD + "dateTime": re.compile(r"T00:00:00(?:\.0+)?(?:Z|\+00:00)?\Z"),
+    XSD + "gYear": re.compile(r"(?:\A|(?<=\A-))0+(?=[0-9])"),
+}
+"""What nobody writes: the hour of midnight, and the zeros before a year."""
 
 
 def unit_of(literal: Literal) -> Iri | None:
@@ -90,7 +93,8 @@ def plain_value(literal: Literal, *, quantity: bool = False, unit: str | None = 
     pattern = _TIMES.get(literal.datatype.value)
     if pattern is None or (pattern.fullmatch(literal.value) is None and order_of(literal) is None):
         return None
-    return _MIDNIGHT.sub("", literal.value) if literal.datatype == _MOMENT else literal.value
+    hidden = _HIDDEN.get(literal.datatype.value)
+    return literal.value if hidden is None else hidden.sub("", literal.value)
 
 
 def may_mean(text: str, literal: Literal) -> bool:
