@@ -51,7 +51,7 @@ _PER_REQUEST: Final = 250
 _PER_REMOTE_REQUEST: Final = 1_000
 _MOST_FACTS: Final = 100
 _MOST_ABOVE: Final = 200
-"""To how many superclasses of a class it counts."""
+"""How many superclasses of a class are read for what it inherits."""
 _THING: Final = Iri(f"{OWL}Thing")
 _EQUIVALENT: Final = Iri(f"{OWL}equivalentClass")
 _HIGHEST: Final = 20
@@ -124,14 +124,13 @@ class Ontology:
 
     def __post_init__(self) -> None:
         narrower, of_class = defaultdict[Node, list[Node]](list), defaultdict[Node | None, list[Iri]](list)
-        below = Counter[Node]()
         for each in self.classes:
             for above in self.wider.get(each, ()):
                 narrower[above].append(each)
-            below.update(self.above(each))
         for each in self.properties:
             for owner in self.domains.get(each) or (None,):
                 of_class[owner].append(each)
+        below = _counted_below(self.classes, narrower)
         for siblings in narrower.values():
             siblings.sort(key=lambda node: (-below[node], node_key(node)))
         object.__setattr__(self, "narrower", narrower)
@@ -187,6 +186,37 @@ class Ontology:
             if not above:
                 yielded += 1
                 yield way
+
+
+def _counted_below(classes: Sequence[Node], narrower: Mapping[Node, Sequence[Node]]) -> Counter[Node]:
+    """Return how many classes are below each, each once, in circles too."""
+    bits = {node: 1 << place for place, node in enumerate(classes)}
+    sets = dict.fromkeys((*classes, *narrower), 0)
+    order, is_changed = _from_below(narrower), True
+    while is_changed:
+        is_changed = False
+        for node in order:
+            found = sets[node]
+            for child in narrower[node]:
+                found |= sets[child] | bits[child]
+            is_changed |= found != sets[node]
+            sets[node] = found
+    return Counter({node: (found & ~bits.get(node, 0)).bit_count() for node, found in sets.items()})
+
+
+def _from_below(narrower: Mapping[Node, Sequence[Node]]) -> list[Node]:
+    """Return the classes that have others below them, each behind those, but for circles."""
+    order, met = list[Node](), set[Node]()
+    for top in narrower:
+        ahead = [(top, False)]
+        while ahead:
+            node, is_done = ahead.pop()
+            if is_done:
+                order.append(node)
+            elif node not in met:
+                met.add(node)
+                ahead += [(node, True), *((child, False) for child in narrower[node] if child in narrower)]
+    return order
 
 
 async def read_ontology(graph: KGAdapter, declared: Declared, around: Collection[Node] = ()) -> Ontology:

@@ -213,7 +213,7 @@ class OntologyView:
     def _place(self, node: Node) -> str:
         """Return the sentence that says where a class is in the tree."""
         ontology, (one, many) = self.ontology, self.ontology.words
-        ways = [self._way(way) for way in ontology.ways_down(node, _WAYS) if len(way) > 1]
+        ways = dict.fromkeys(self._way(way) for way in ontology.ways_down(node, _WAYS) if len(way) > 1)
         children, below = len(ontology.narrower.get(node, ())), ontology.below[node]
         instances = next((each.instances for each in self.schema.classes if each.iri == node), None)
         parts = [f"{self.names.entity(node, ',;:')} is a {one}" + (f": {'; also '.join(ways)}" if ways else "")]
