@@ -193,14 +193,23 @@ def test_numbers_lead_to_rows_only_where_a_column_is_called_for_them(tmp_path: P
             "orders.csv": "id,customer_id,month,orders,items\n1,1,1,1,1\n2,1,2,2,2\n3,3,3,1,1\n",
             "items.csv": "id,order,price\n1,1,2.5\n2,1,3.5\n3,2,1.5\n",
             "salaries.csv": "customer_id,amount\n1,10\n2,20\n",
+            "calls.csv": "call,customer,minutes\nx,2.0,1.0\ny,,3.0\nz,3.0,2.0\n",
         },
     )
     assert read.links() == {
         ("orders.customer_id", "customers.id"),
         ("items.order", "orders.id"),
         ("salaries.customer_id", "customers.id"),
+        ("calls.customer", "customers.id"),
     }
     assert "customer_id customers:3" in read.about("orders:3")
+    assert read.about("e:z")[-2:] == ["customer customers:3", 'minutes "2.0"^^decimal']
+    assert "  customer → customers.id: all of 2 values, such as '2.0', each with '.0' (--no-link calls.customer)" in (
+        read.lines
+    )
+    tables = {name: (tmp_path / name).read_text(encoding="utf-8") for name in ("customers.csv", "calls.csv")}
+    chosen = TablesRead(tmp_path, tables, TableOptions(links=("calls.minutes=customers.id",)))
+    assert "minutes customers:2" in chosen.about("e:z")
 
 
 def test_the_id_is_the_column_that_others_refer_to_and_cells_may_hold_several(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from kg_adapters.tables.survey import ID_NAMES, ColumnSurvey, Hashes
+from kg_adapters.tables.survey import ID_NAMES, WHOLE, ColumnSurvey, Hashes
 from kg_adapters.tables.values import ADDRESS, INTEGER, TEXT, words_of
 
 SHARE: Final = 0.95
@@ -112,13 +112,14 @@ def _refers(table: str, column: ColumnSurvey, match: Match) -> bool:
     own = target.table == table
     same = has_same_name(column.name, target)
     named = same or is_named_for(column.name, target) or (own and any(map(_ROLES.fullmatch, words_of(column.name))))
-    if column.joined or (column.kind not in {TEXT, INTEGER, ADDRESS} and not same):
+    whole = column.kind == INTEGER or match.separator == WHOLE
+    if column.joined or (column.kind not in {TEXT, ADDRESS} and not whole and not same):
         return column.joined and same and not own and match.share >= SHARE
     if named and same:
         return match.share >= _SHARE_OF_SAME_NAME
     if named:
         return match.share >= SHARE
-    if target.counted or column.kind == INTEGER:
+    if target.counted or whole:
         return False
     if own:
         return match.matched == match.distinct

@@ -22,7 +22,16 @@ from kg_adapters.tables.links import (
 )
 from kg_adapters.tables.options import TableOptions, names_column
 from kg_adapters.tables.rows import SEVERAL, Joined
-from kg_adapters.tables.survey import ID_NAMES, NAMES, SEPARATORS, SUREST_ID_NAMES, ColumnSurvey, Hashes, TableSurvey
+from kg_adapters.tables.survey import (
+    ID_NAMES,
+    NAMES,
+    SEPARATORS,
+    SUREST_ID_NAMES,
+    WHOLE,
+    ColumnSurvey,
+    Hashes,
+    TableSurvey,
+)
 from kg_adapters.tables.values import ADDRESS, INTEGER, TEXT, Kind, words_of
 
 Role: TypeAlias = Literal["id", "label", "description", "alias", "value", "link", "empty", "unused"]
@@ -31,7 +40,7 @@ _DESCRIPTIONS: Final = frozenset({"description", "summary", "abstract", "comment
 _ALIASES: Final = re.compile(
     "alias|aliases|(?:alt|alternate|alternative|other)names?|alsoknownas|aka|synonyms?|nicknames?|(?:skos)?altlabels?"
 )
-_SEPARATORS: Final = ("", *SEPARATORS, SEVERAL)
+_SEPARATORS: Final = ("", *SEPARATORS, SEVERAL, WHOLE)
 _LEAST_DISTINCT: Final = 0.8
 _LONGEST_NAME: Final = 80
 _LIKELY_ID_KINDS: Final = frozenset({TEXT, INTEGER, ADDRESS})
@@ -312,7 +321,8 @@ class _Planning:
             return None
         for target in self._targets.values():
             if wanted and names_column(wanted, target.table, target.column):
-                return match_of(column, target, separator)
+                whole = WHOLE if target.counted and WHOLE in column.parts else ""
+                return match_of(column, target, separator or whole)
             if not wanted and declared == (target.table, target.column):
                 return match_of(column, target, separator)
         if options.kind_of(table.name, column.name):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kg_adapters.tables.edges import EdgePlan, EdgeSurvey
 from kg_adapters.tables.plan import ColumnPlan, LinkPlan, Plan, TablePlan, repeated_id
 from kg_adapters.tables.rows import SEVERAL
-from kg_adapters.tables.survey import ColumnSurvey, TableSurvey
+from kg_adapters.tables.survey import WHOLE, ColumnSurvey, TableSurvey
 from kg_adapters.tables.values import TEXT
 from kg_boundary.shown import counted, in_quotes, listed
 
@@ -183,6 +183,8 @@ def _kind_name(column: ColumnPlan) -> str:
 def _several(separator: str) -> str:
     if not separator:
         return ""
+    if separator == WHOLE:
+        return f", each with {in_quotes(WHOLE)}"
     return ", several in a list" if separator == SEVERAL else f", several separated by {in_quotes(separator)}"
 
 

@@ -27,6 +27,8 @@ Hashes: TypeAlias = npt.NDArray[np.int64]
 """Distinct texts as their hashes, sorted. They agree between processes that were started with one hash seed."""
 
 SEPARATORS: Final = ("|", ";", ",")
+WHOLE: Final = ".0"
+"""What stands behind each number of a column that pandas wrote, where cells are empty: `3.0` for the id 3."""
 ID_NAMES: Final = ("id", "identifier", "iri", "uri", "key", "code", "qid", "ident", "geonameid")
 """How columns of ids are called, the surest name first."""
 SUREST_ID_NAMES: Final = ID_NAMES[:4]
@@ -202,6 +204,7 @@ class _ColumnSearch:
         self._separator = separator
         self._signs = (separator,) if separator else () if joined else SEPARATORS
         self._several = False
+        self._whole = True
         self._parts: dict[str, DistinctTexts] = {}
         self._sample: dict[str, None] = {}
         self._blank = set[str]()
@@ -233,18 +236,24 @@ class _ColumnSearch:
         self._met += len(distinct)
         joined = "\x1f".join(distinct)
         self._distinct_characters += len(joined)
-        measures = self._search.kind in _MEASURES
+        kind = self._search.kind
+        self._whole = self._whole and (kind != DECIMAL or all(map(_is_whole, distinct)))
+        signs = (*self._signs, WHOLE) if kind == DECIMAL and self._whole else self._signs
+        measures = kind in _MEASURES and WHOLE not in signs
         if not self._likely_id and (measures or self._distinct_characters > _LONGEST_ID * self._met):
             self._distinct = None
             self._parts.clear()
             return
-        for sign in self._signs:
+        for sign in signs:
             if sign in joined and sign not in self._parts:
                 # So far, each cell was one part.
                 self._parts[sign] = self._distinct.copy(_MOST_PARTS)
             if sign in self._parts:
                 self._parts[sign].add({part for cell in distinct for part in parted(cell, sign)})
         self._distinct.add(distinct)
+
+    def _splits(self, sign: str) -> bool:
+        return sign != WHOLE or (self._whole and self._search.kind == DECIMAL)
 
     def survey(self, lines: Sequence[Hashes]) -> ColumnSurvey:
         distinct = None if self._distinct is None or self._distinct.too_many else self._distinct.sorted()
@@ -259,7 +268,7 @@ class _ColumnSearch:
             self._characters,
             distinct,
             np.array(sorted(map(hash, self._blank)), dtype=np.int64),
-            {sign: parts.sorted() for sign, parts in self._parts.items() if not parts.too_many},
+            {sign: parts.sorted() for sign, parts in self._parts.items() if not parts.too_many and self._splits(sign)},
             sum(map(_is_worded, sample)) / max(len(sample), 1),
             tuple(
                 text if len(text) <= _LONGEST_EXAMPLE else f"{text[:_LONGEST_EXAMPLE]}…"
@@ -269,6 +278,10 @@ class _ColumnSearch:
             _first_repeat(self._order, lines[-len(self._order) :]) if self._order else None,
             self._joined,
         )
+
+
+def _is_whole(text: str) -> bool:
+    return text.endswith(WHOLE) or text in MISSING
 
 
 def _is_worded(text: str) -> bool:
