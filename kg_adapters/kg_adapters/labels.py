@@ -67,6 +67,7 @@ class Vocabulary:
         Iri("http://schema.org/alternateName"),
         Iri("https://schema.org/alternateName"),
         Iri("http://www.geonames.org/ontology#alternateName"),
+        Iri("http://www.geneontology.org/formats/oboInOwl#hasExactSynonym"),
     )
     languages: tuple[str, ...] = ("en", "mul")
     types: tuple[Iri, ...] = (RDF_TYPE, WIKIDATA_TYPES[0])

@@ -32,10 +32,10 @@ PROPERTY_KINDS: Final = frozenset(
     }
 )
 # What describes an ontology is none of its data.
-_DESCRIBING: Final = (_RDF, _RDFS, OWL, _SKOS, "http://www.w3.org/ns/shacl#")
+_SCHEMA: Final = ("http://schema.org/", "https://schema.org/")
+_DESCRIBING: Final = (_RDF, _RDFS, OWL, _SKOS, "http://www.w3.org/ns/shacl#", *(f"{base}DataType" for base in _SCHEMA))
 _DATA_SHARE: Final = 1 / 3
 """The most entities of other classes, as a part of the declared ones, that an ontology has."""
-_SCHEMA: Final = ("http://schema.org/", "https://schema.org/")
 _DOMAINS: Final = (Iri(f"{_RDFS}domain"), *(Iri(f"{base}domainIncludes") for base in _SCHEMA))
 _RANGES: Final = (Iri(f"{_RDFS}range"), *(Iri(f"{base}rangeIncludes") for base in _SCHEMA))
 _BROADER: Final = Iri(f"{_SKOS}broader")

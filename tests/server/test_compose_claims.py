@@ -118,7 +118,7 @@ async def test_what_is_shared_over_a_relation_and_its_inverse_is_told_once(towns
             "Top[Where[Type[city], population < 4000], inception]",
             "1 node.\nVille 1 | inception | 12000-01-01",
         ),
-        ("Count[Top[Type[tower], located in, 1]]", "6. These are 6, since 5 more equal the last of 1."),
+        ("Count[Top[Type[tower], located in, 1]]", "6. These are 6: 5 more tie with the last of 1."),
         ("Sum[Where[Type[city], inception >= 1950], mass]", "3e+300. 1 more has no mass and is not counted."),
     ],
 )

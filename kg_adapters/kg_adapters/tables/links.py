@@ -122,7 +122,9 @@ def _refers(table: str, column: ColumnSurvey, match: Match) -> bool:
     if target.counted or whole:
         return False
     if own:
-        return match.matched == match.distinct
+        # A column in which each id stands once is most likely a copy of the ids.
+        copied = match.distinct == len(target.ids) == column.count
+        return match.matched == match.distinct and not copied
     mean = column.characters / max(column.count, 1)
     return match.share >= SHARE and match.distinct * (mean - 1) >= _CONVINCING
 

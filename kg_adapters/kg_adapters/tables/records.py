@@ -3,19 +3,21 @@
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
+from hashlib import blake2b
 from typing import IO, Final, TypeAlias
 
 from kg_adapters.files.rdf import Problem
 from kg_adapters.files.sources import ENTRIES, JSON_LINES, Source
 from kg_adapters.open_options import ReadingLimits, Refused, setting
 from kg_adapters.tables.rows import SEVERAL, Batch, SourceTable, TableBatch, check_width, is_batch, stem_of
-from kg_adapters.tables.survey import NAMES, plain
+from kg_adapters.tables.survey import NAMES, SUREST_ID_NAMES, plain
 from kg_boundary.json_stream import BrokenJson, Json, JsonStream
 from kg_boundary.shown import in_quotes, listed
 
 _MOST_TABLES: Final = 1_000
-_MOST_ENTRIES: Final = 10_000
+_MOST_ENTRIES: Final = 1_000_000
 _HELD: Final = 1 << 24
+_IDS: Final = frozenset({*SUREST_ID_NAMES, "key", "keyof"})
 _MAIN_NAMES: Final = ("common", "default", "en", "full", "name", "label", "text", "value")
 _WRAPPERS: Final = frozenset({"data", "results", "items", "records", "rows", "features", "values", "entries", "list"})
 
@@ -99,7 +101,7 @@ class RecordTables:
         self._limits = limits
         self._tables: dict[str, _Growing] = {}
         self._full: dict[str, _Growing] = {}
-        self._entries: dict[str, int] = {}
+        self._entries: dict[bytes, int] = {}
         self._held = 0
         self.records = 0
 
@@ -150,7 +152,7 @@ class RecordTables:
                 row[table.place(key)] = cell
             if objects:
                 below = self._table(f"{table.name}.{key}", nested=True)
-                add = self._entry if isinstance(value, dict) and _is_by_key(value) else self._add
+                add = self._entry if isinstance(value, dict) and all(map(_has_id, objects)) else self._add
                 numbers = [str(add(below, line, each)) for each in objects]
                 row[table.place(key, below.name)] = SEVERAL.join(numbers)
         if table.nested and len(row) == 1 and not table.links:
@@ -164,8 +166,8 @@ class RecordTables:
         return number
 
     def _entry(self, table: _Growing, line: int, record: Record) -> int:
-        """Return the number of the row of what a key stands for, which is the same wherever it says the same."""
-        said = f"{table.name}\n{json.dumps(record, sort_keys=True)}"
+        """Return the number of the row of what an id or key stands for: the same wherever it says the same."""
+        said = blake2b(f"{table.name}\n{json.dumps(record, sort_keys=True)}".encode(), digest_size=16).digest()
         number = self._entries.get(said)
         if number is None:
             number = self._add(table, line, record)
@@ -195,6 +197,10 @@ def _parts(value: list[Json] | dict[str, Json]) -> tuple[list[str], list[Record]
 def _is_by_key(value: Record) -> bool:
     """Return whether the keys of an object are values themselves: `{"EUR": {"name": "Euro"}}`."""
     return bool(value) and all(isinstance(each, dict) for each in value.values())
+
+
+def _has_id(record: Record) -> bool:
+    return any(plain(key) in _IDS for key in record)
 
 
 def _text(value: Json) -> str:

@@ -202,7 +202,10 @@ class _ColumnSearch:
         self._count = self._characters = self._distinct_characters = self._met = 0
         self._distinct: DistinctTexts | None = DistinctTexts()
         self._separator = separator
-        self._signs = (separator,) if separator else () if joined else SEPARATORS
+        self._signs: tuple[str, ...] = () if joined else SEPARATORS
+        if separator:
+            # A text in a record may hold several ids too.
+            self._signs = (SEVERAL, *SEPARATORS) if separator == SEVERAL else (separator,)
         self._several = False
         self._whole = True
         self._parts: dict[str, DistinctTexts] = {}

@@ -395,7 +395,7 @@ def _remarks(asked: RemarkRequest, computed: Computed) -> Iterator[Note]:
         yield (f"Without evidence: {clipped(computed.without_witnesses, _LONGEST_REASON)}",)
     best = question.of if isinstance(question, Tabled | Listed) else None
     if isinstance(best, Best) and number.value > best.n:
-        yield (f"These are {number}, since {number.value - best.n:,} more equal the last of {best.n}.",)
+        yield (f"These are {number}: {number.value - best.n:,} more tie with the last of {best.n}.",)
     adds_up = isinstance(question, Aggregated) and question.function in {"sum", "mean"}
     if adds_up and number.value > computed.measured.value:
         yield (f"Of {noun(number, 'value')} of {noun(computed.measured, 'node')}.",)
