@@ -56,7 +56,7 @@ def flights() -> Likeness:
             ("Compose", "Count[Where[Type[flights], carrier = DL]]"): [f"{delta}."],
             ("Compose", "Neighbor[Neighbor[DL, -carrier], origin]"): ["EWR Airport"],
             ("GetPath", "DL -> EWR"): ["DL Airlines Inc. <-[carrier]-", "-[origin]-> EWR Airport"],
-            ("Schema", "flights"): ["carrier | 200 of 200 → airlines", "origin | 200 of 200 → airports"],
+            ("Schema", "flights"): ["200 flights.", "carrier | 200 of 200 → airlines", "origin | 200 of 200 → airports"],
         },
     )
 

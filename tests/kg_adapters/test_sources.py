@@ -121,10 +121,11 @@ def test_links_in_a_circle_end(tmp_path: Path) -> None:
 
 
 def test_a_folder_whose_links_all_lead_outside_says_how_to_read_them(tmp_path: Path) -> None:
-    touch(tmp_path, "blobs/a", "data/readme.md")
+    touch(tmp_path, "blobs/a", "data/readme.md", "data/b.json")
     (tmp_path / "data" / "a.nt").symlink_to("../blobs/a")
     with pytest.raises(
-        InvalidSource, match=r"data holds no RDF file and no table\..*/data/a\.nt, .*import --follow-links"
+        InvalidSource,
+        match=r"data holds no RDF file .*data/b\.json are read if you name.*/data/a\.nt, .*import --follow-links",
     ):
         list(gather_sources([tmp_path / "data"]).files)
 

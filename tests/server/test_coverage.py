@@ -172,6 +172,8 @@ async def test_no_path_is_not_known(graph_of: Callable[[str], LocalAdapter]) -> 
         ("big person", "big people"),
         ("church", "churches"),
         ("television series", "television series"),
+        ("flights", "flights"),
+        ("class", "classes"),
         ("city of the United States", "cities of the United States"),
         ("mountain (peak)", "mountains (peak)"),
     ],

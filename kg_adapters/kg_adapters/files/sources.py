@@ -152,15 +152,18 @@ def _folder(path: Path, *, follow_links: bool) -> tuple[list[Path], list[Path]]:
     wanted = FORMATS - _ONLY_BY_NAME
     files: list[Path] = []
     outside: list[Path] = []
+    by_name = ""
     for file, leads_outside in _below(path, follow_links=follow_links):
         if leads_outside and (file.is_dir() or _ending(file) in wanted):
             outside.append(file)
         elif not leads_outside and _ending(file) in wanted and file.is_file():
             files.append(file)
+        elif not leads_outside and _ending(file) in _ONLY_BY_NAME and not by_name:
+            by_name = f" Files such as {file} are read if you name them."
     if not files:
         links = f" Links that lead outside of it, such as {outside[0]}, are read with {_FOLLOW}." if outside else ""
         raise InvalidSource(
-            f"{path} holds no RDF file and no table. Expected names that end in {_endings(wanted)}.{links}"
+            f"{path} holds no RDF file and no table. Expected names that end in {_endings(wanted)}.{by_name}{links}"
         )
     return sorted(files), sorted(outside)
 

@@ -331,8 +331,11 @@ def plural(noun: str) -> str:
     head, mark, rest = _split(noun)
     if head.endswith("person"):
         formed = f"{head[:-6]}people"
+    elif head.endswith("s") and not head.endswith(("ss", "us", "is", "as", "os")):
+        # A table is mostly called by a plural.
+        formed = head
     elif head.endswith(("s", "x", "ch", "sh")):
-        formed = f"{head}es" if not head.endswith(("series", "species")) else head
+        formed = f"{head}es"
     elif head.endswith("y") and head[-2:-1] not in {"", *"aeiou"}:
         formed = f"{head[:-1]}ies"
     else:
