@@ -207,7 +207,8 @@ class _Read:
     def _groups(self) -> tuple[Group, ...]:
         found = ((row.term("x"), row.number("n")) for row in self._rows["group"])
         groups = [Group(by, Count(size or 0, self._exact)) for by, size in found if by is not None]
-        return tuple(sorted(groups, key=lambda group: (-group.size.value, term_key(group.by))))
+        sign = 1 if _is_lowest(self._request) else -1
+        return tuple(sorted(groups, key=lambda group: (sign * group.size.value, term_key(group.by))))
 
     def _table(self, members: Sequence[Term], columns: Sequence[Column]) -> Iterator[Tuple]:
         read: list[dict[Term, Cell]] = []
@@ -271,7 +272,8 @@ def _place(shared: SharedTerm) -> tuple[bool, str, tuple[bool, str, str, str]]:
 
 def _is_lowest(request: SetRequest) -> bool:
     question = request.question
-    return isinstance(question, Listed | Tabled) and isinstance(question.of, Best) and question.of.lowest
+    ranked = question.of if isinstance(question, Listed | Tabled) else question
+    return isinstance(ranked, Best | Grouped) and ranked.lowest
 
 
 def _size(row: Bindings) -> float:
