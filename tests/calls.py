@@ -10,6 +10,8 @@ from pydantic import TypeAdapter
 
 from kg_adapters.protocol import KGAdapter
 from kg_server.app import build_server
+from kg_server.compose.tool import ComposeTool
+from kg_server.mcp_server import SextantServer
 from kg_server.settings import Settings
 
 _ID: Final = re.compile(r" [(\[{<](?:[QP]\d+|\w+:[\w.-]+)[)\]}>]")
@@ -77,3 +79,21 @@ def reply_of(result: CallToolResult) -> Reply:
     (content,) = result.content
     assert isinstance(content, TextContent)
     return Reply(content.text, result.structured_content or {}, result.is_error)
+
+
+def compose_server(graph: KGAdapter, settings: Settings | None = None) -> SextantServer:
+    chosen = settings or UNHURRIED
+    server = SextantServer("test", version="1", instructions="", timeout_s=chosen.timeout_s)
+    ComposeTool(graph, chosen).provide(server)
+    return server
+
+
+async def composed(graph: KGAdapter, expression: str, settings: Settings | None = None) -> Reply:
+    async with Client(compose_server(graph, settings)) as client:
+        return reply_of(await client.call_tool("Compose", {"expression": expression}))
+
+
+async def refused(graph: KGAdapter, expression: str) -> str:
+    reply = await composed(graph, expression)
+    assert reply.is_error, reply.text
+    return reply.plain.text

@@ -1,17 +1,29 @@
-"""Graphs behind real SPARQL engines, and how tests open them."""
+"""Graphs behind real SPARQL engines, and a small one behind an endpoint that can be made to fail."""
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Literal as Choice
 from typing import Protocol, TypeAlias
 
+import pyoxigraph
+from mcp import Client
+
+from fault_endpoint import Asked, FaultEndpoint, Script, Wire, answering
 from kg_adapters.http.options import DialectName, EndpointOptions, TextSearch
+from kg_adapters.http.pacing import Timing
+from kg_adapters.labels import Vocabulary
+from kg_adapters.prefixes import Prefixes
 from kg_adapters.registry import OpenOptions
-from kg_adapters.sparql.adapter import SparqlAdapter
+from kg_adapters.sparql.adapter import SparqlAdapter, SparqlParts
+from kg_adapters.sparql.dialects import DIALECTS
+from kg_adapters.sparql.endpoint import SparqlEndpoint
 from kg_adapters.sparql.opening import open_sparql
+from kg_adapters.sparql.queries import Queries
+from kg_server.app import build_server
+from kg_server.settings import Settings
 
 SAMPLE_GRAPH = "http://example.org/graph/sample"
 ENGINE_S = 120.0
@@ -69,3 +81,67 @@ class Engine:
         """Open one graph for the time of a block."""
         async with aclosing(await self.open(graph, cache, **more)) as adapter:
             yield adapter
+
+
+PREFIXES = Prefixes({"ex": "http://example.org/"}, blank_nodes=False)
+CITIES = """
+<http://example.org/paris> <http://example.org/country> <http://example.org/france> .
+<http://example.org/kyoto> <http://example.org/country> <http://example.org/japan> .
+<http://example.org/kyoto> <http://example.org/population> "1463723" .
+<http://example.org/paris> <http://www.w3.org/2000/01/rdf-schema#label> "Paris"@en .
+<http://example.org/kyoto> <http://www.w3.org/2000/01/rdf-schema#label> "Kyoto"@en .
+<http://example.org/japan> <http://www.w3.org/2000/01/rdf-schema#label> "Japan"@en .
+<http://example.org/france> <http://www.w3.org/2000/01/rdf-schema#label> "France"@en .
+<http://example.org/country> <http://www.w3.org/2000/01/rdf-schema#label> "country"@en .
+"""
+
+
+def answering_from(triples: str, headers: Mapping[str, str] | None = None) -> Script:
+    """Answer queries about a graph, given as N-Triples or N-Quads, with more headers."""
+    store = pyoxigraph.Store()
+    store.load(triples, pyoxigraph.RdfFormat.N_QUADS)
+
+    async def answer(asked: Asked, wire: Wire) -> None:
+        found = store.query(asked.query)
+        if isinstance(found, pyoxigraph.QueryTriples):
+            body = found.serialize(format=pyoxigraph.RdfFormat.N_TRIPLES) or b""
+            await answering(body, media_type="application/n-triples", headers=headers)(asked, wire)
+        else:
+            body = found.serialize(format=pyoxigraph.QueryResultsFormat.JSON) or b""
+            await answering(body, headers=headers)(asked, wire)
+
+    return answer
+
+
+def failing_about(text: str, fault: Script, otherwise: Script) -> Script:
+    """Follow `fault` for queries that hold a text, and another script for the rest."""
+
+    async def answer(asked: Asked, wire: Wire) -> None:
+        await (fault if text in asked.query else otherwise)(asked, wire)
+
+    return answer
+
+
+@asynccontextmanager
+async def tools_over(
+    server: FaultEndpoint,
+    folder: Path,
+    *,
+    timing: Timing | None = None,
+    settings: Settings | None = None,
+    **options: object,
+) -> AsyncGenerator[Client]:
+    """Connect a client to the tools over an endpoint; by default a failure is not repeated, and none pauses it."""
+    told = {"url": server.url, "max_retries": 0, "failures_until_pause": 100, **options}
+    endpoint = SparqlEndpoint(EndpointOptions.model_validate(told), timing=timing)
+    queries = Queries.of(DIALECTS["standard"], Vocabulary())
+    graph = SparqlAdapter(SparqlParts("cities", endpoint, queries, PREFIXES, timeout_s=endpoint.options.timeout_s))
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(aclosing(graph))
+        yield await stack.enter_async_context(Client(build_server(graph, settings or quiet(folder))))
+
+
+def quiet(folder: Path, **more: object) -> Settings:
+    """Return settings of a server that keeps everything in a folder and compares by letters."""
+    told = {"cache_folder": folder, "data_folder": folder, "embedding": {"embedder": "lexical"}, **more}
+    return Settings.model_validate(told)

@@ -1,4 +1,4 @@
-"""How tests start a server as a process of its own, over HTTP or over stdio."""
+"""Servers as processes of their own, over HTTP or stdio, and texts that are no JSON-RPC messages."""
 
 import json
 import os
@@ -7,7 +7,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 from pydantic import TypeAdapter
 
@@ -88,3 +88,58 @@ def address_of(process: subprocess.Popen[str]) -> str:
     """Wait until a server says where it is."""
     assert process.stderr is not None
     return next(line.split()[-1] for line in process.stderr if line.startswith("Serving "))
+
+
+DEEP: Final = "[" * 300 + "]" * 300
+
+
+@dataclass(frozen=True)
+class Nonsense:
+    """A text, the code of the error that answers it, and the id that this bears."""
+
+    name: str
+    text: bytes
+    code: int
+    id: int | str | None = None
+
+
+def _request(name: str, code: int, answered: int | str | None, **members: str) -> Nonsense:
+    """Return a request in which members, as JSON, are other ones; an empty one is left out."""
+    whole = {"jsonrpc": '"2.0"', "id": "7", "method": '"ping"', **members}
+    text = ",".join(f'"{key}":{value}' for key, value in whole.items() if value)
+    return Nonsense(name, f"{{{text}}}".encode(), code, answered)
+
+
+NONSENSE: Final = (
+    _request("an id that is null", -32600, None, id="null"),
+    _request("an id that is a float", -32600, None, id="1.5"),
+    _request("an id that is a whole float", -32600, None, id="1.0"),
+    _request("an id that is true", -32600, None, id="true"),
+    _request("an id that is an object", -32600, None, id='{"a":1}'),
+    _request("an id that is a list", -32600, None, id="[1]"),
+    _request("an id beyond 64 bits", -32600, None, id=str(2**64)),
+    _request("an id of 5,000 digits", -32700, None, id="9" * 5_000),
+    _request("an id of 2,000 characters", -32600, None, id=f'"{"x" * 2_000}"'),
+    _request("no version", -32600, 7, jsonrpc=""),
+    _request("another version", -32600, 7, jsonrpc='"1.0"'),
+    _request("a version that is a number", -32600, 7, jsonrpc="2.0"),
+    _request("no method", -32600, 7, method=""),
+    _request("a method that is a number", -32600, 7, method="5"),
+    _request("params that are a list", -32602, 7, params="[1,2]"),
+    _request("params that are a text", -32602, 7, params='"a"'),
+    _request("NaN", -32700, 7, params='{"a":NaN}'),
+    _request("half a character", -32700, 7, params='{"a":"\\ud800"}'),
+    _request("an id that is half a character", -32700, None, id='"\\ud800"'),
+    _request("deep nesting", -32700, 7, params=f'{{"a":{DEEP}}}'),
+    Nonsense("bottomless nesting", b'{"id":7,"a":' + b"[" * 100_000, -32700),
+    Nonsense("a batch", b'[{"jsonrpc":"2.0","id":7,"method":"ping"}]', -32600),
+    Nonsense("an empty batch", b"[]", -32600),
+    Nonsense("a number", b"7", -32600),
+    Nonsense("a text", b'"ping"', -32600),
+    Nonsense("broken JSON", b'{"id":7,', -32700),
+    Nonsense("nothing", b" ", -32700),
+    Nonsense("a text that is not UTF-8", b'{"jsonrpc":"2.0","id":7,"method":"\xff"}', -32700, 7),
+    Nonsense("another encoding", '{"id":7}'.encode("utf-16"), -32700),
+    Nonsense("an error that is a number", b'{"jsonrpc":"2.0","id":7,"error":5}', -32600, 7),
+    Nonsense("a result without an id", b'{"jsonrpc":"2.0","result":{}}', -32600),
+)

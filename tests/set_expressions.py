@@ -1,4 +1,4 @@
-"""Random questions about sets over a small vocabulary, for every adapter that computes sets."""
+"""Questions about sets for every adapter: random ones over a small vocabulary, and trees built by hand."""
 
 from collections.abc import Collection
 
@@ -35,6 +35,8 @@ from kg_adapters.algebra import (
 from kg_adapters.set_requests import Aggregated, Ends, Grouped, Listed, SetQuestion, SharedBy, Tabled
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Triple
 from kg_adapters.testing import iri, typed
+from kg_server.compose.parser import ALL, MAX_CALLS, MAX_DEPTH, parse_parts
+from kg_server.compose.syntax import Call, EntityRef, Function, Leg, Mark, Operand, RefusedPart, Route, Span, Words
 from set_answers import walks_through_values
 
 NODES = tuple(iri(name) for name in ("a", "b", "c", "d", "e"))
@@ -141,3 +143,41 @@ _value_sets: st.SearchStrategy[SetExpression] = st.one_of(
     _simple_values,
     *(st.builds(kind, st.tuples(_simple_values, _simple_values)) for kind in (Union, Intersect, Minus)),
 )
+
+
+NOWHERE = Span(0, 0)
+
+
+def parse(
+    text: str, *, max_depth: int = MAX_DEPTH, max_calls: int = MAX_CALLS, functions: Collection[Function] = ALL
+) -> tuple[Call, ...]:
+    """Return the calls of an expression, or raise why one of them cannot be read."""
+    calls: list[Call] = []
+    for part in parse_parts(text, max_depth=max_depth, max_calls=max_calls, functions=functions):
+        if isinstance(part, RefusedPart):
+            raise part.reason
+        calls.append(part)
+    return tuple(calls)
+
+
+def words(text: str) -> Words:
+    return Words(text, NOWHERE)
+
+
+def entity(text: str) -> EntityRef:
+    return EntityRef(text, NOWHERE)
+
+
+def retrieve(text: str) -> Call:
+    return Call("Retrieve", NOWHERE, words=words(text))
+
+
+def route(text: str, mark: Mark = "") -> Route:
+    return Route((Leg(words(text), mark),), NOWHERE)
+
+
+def call(function: Function, *operands: Operand | str, by: Route | str | None = None, n: int = 1) -> Call:
+    """Return a call of operands, of which a text is an id, and of one relation."""
+    nodes = tuple(entity(each) if isinstance(each, str) else each for each in operands)
+    routes = () if by is None else (route(by) if isinstance(by, str) else by,)
+    return Call(function, NOWHERE, nodes, routes, n=n)

@@ -12,7 +12,7 @@ from kg_agents.papers.oda import ODA, OdaSettings
 from kg_agents.tools.client import ToolCall
 from oda_runs import story
 from scripted_model import Asked, serving_model
-from story_graphs import GOETHE, NOVELS, PREFECTURE
+from small_graphs import GOETHE, NOVELS, PREFECTURE
 
 
 @dataclass(frozen=True)

@@ -1,24 +1,47 @@
-"""What a model concludes from a memory, and where its answers come from."""
+"""What agents conclude: questions that no graph answers, comparisons, and answers of a forced last step."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import pytest
+from benchmarks.world.questions import ABSENT, NO_SUCH_ENTITY, read_questions
 
+from embedders import LEXICAL
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.cache import open_sample
 from kg_agents.checking import UNCHECKED, checked
 from kg_agents.evidence.answers import BY_MODEL, AgentAnswer, ClosedBook, GivenAnswer
 from kg_agents.evidence.ledger import Cited, Ledger
-from kg_agents.evidence.values import EntityMatch, IdLabels, NameMatch, Triple
-from kg_agents.llm import Usage
+from kg_agents.evidence.values import EntityMatch, IdLabels, NameMatch, Triple, plain_value
+from kg_agents.linking import link_by_names
+from kg_agents.llm import Scripted, Usage
 from kg_agents.llm.dialogue import Unreadable
+from kg_agents.papers.oda import OdaWithoutModel
+from kg_agents.parameters import AGENTS, ToolsSettings
 from kg_agents.replies import Conclusion, read_conclusion
-from kg_agents.tools.client import ToolCall, ToolError
-from kg_agents.tools.knowledge import KnowledgeGraph
-from oda_runs import story, story_tools
-from story_graphs import PREFIXES, TOKYO
-from tool_runs import refusing
+from kg_agents.running import Question
+from kg_agents.tools.client import Toolbox, ToolCall, ToolError
+from kg_agents.tools.knowledge import KnowledgeGraph, connect
+from kg_server.app import build_server
+from kg_server.settings import Settings
+from oda_runs import (
+    JAPAN,
+    answer,
+    answered,
+    calls,
+    counselled,
+    refusing,
+    serving_store,
+    step,
+    story,
+    story_store,
+    story_tools,
+)
+from small_graphs import PREFIXES, TOKYO
 
 
 def ended(stop_reason: str) -> AgentAnswer:
@@ -194,3 +217,144 @@ async def test_a_fact_that_is_stored_the_other_way_round_holds(tmp_path: Path) -
     wrong = answering(GivenAnswer("Ben", "graph", (("Q1", "P22", "Q2"),)))
     async with story(tmp_path, family) as graph:
         assert not (await checked(wrong, graph, "apart")).answers
+
+
+NAMESAKES: Final = "homonym"
+
+
+async def test_without_a_model_no_question_of_a_world_is_answered_and_no_wrong_entity_is_named(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    asked = read_questions()
+    cache = tmp_path_factory.getbasetemp() / "world"
+    settings = Settings(cache_folder=cache, data_folder=cache / "data", embedding=LEXICAL)
+    wrong: list[str] = []
+    async with (
+        aclosing(LocalAdapter(open_sample(cache, "sample:world"))) as world,
+        connect(build_server(world, settings)) as graph,
+    ):
+        for each in asked:
+            linking = await link_by_names(graph, each.question)
+            named = [linked for linked in linking.linked if linked.entity.label.lower() != linked.entity.label]
+            if each.kind == NO_SUCH_ENTITY:
+                assert (linking.linked, len(linking.passed_over)) == ((), 1), each.question
+            elif each.kind != NAMESAKES and each.kind not in ABSENT:
+                meant = re.findall(r"w:E\d+", each.sparql)
+                strange = (linked for linked in named if linked.entity.label not in each.question)
+                wrong += [str(linked) for linked in strange if linked.entity.id not in meant]
+        for each in asked[:8]:
+            entities = [linked.entity.id for linked in (await link_by_names(graph, each.question)).linked]
+            answer = await OdaWithoutModel(graph).answer(each.question, entities)
+            assert (answer.answers, answer.status) == ((), "no_model"), each.question
+    assert wrong == []
+
+
+NOT_HERE = "Finish[Not in the graph: it holds no mayors]"
+
+
+async def test_an_attempt_can_say_that_the_graph_does_not_hold_the_answer_and_that_ends_the_run() -> None:
+    told = await counselled([*step(JAPAN), *step(NOT_HERE), "It looked.\n[yes]"])
+    assert (told.answer.status, told.answer.stop_reason, told.said) == ("not_in_graph", "not_in_graph", ())
+    assert told.answer.explanation == "it holds no mayors"
+    assert "Final answer:\n<data>\nNot in the graph: it holds no mayors\n</data>" in told.prompts("judge")[0]
+    assert "reflection" not in told.purposes
+
+
+async def test_a_judge_can_say_it_too_and_in_the_papers_manner_what_was_answered_stands() -> None:
+    told = await counselled([*step("Finish[Koike]"), "The steps show no mayors.\n[not in the graph]"])
+    assert (told.answer.status, told.answer.answers) == ("partly", (GivenAnswer("Koike", "model"),))
+    assert told.answer.explanation == "The steps show no mayors."
+    assert "reflection" not in told.purposes
+
+
+async def test_a_judge_who_denies_it_has_another_attempt_made() -> None:
+    told = await counselled([*step(NOT_HERE), "It did not look.\n[no]", "LOOK", *step("Finish[Kyoto]"), "[yes]"])
+    assert told.purposes.count("reflection") == 1
+    assert "The answer 'Not in the graph: it holds no mayors' was not judged" in told.prompts("reflection")[0]
+    assert [attempt.missing for attempt in told.answer.attempts] == ["it holds no mayors", None]
+
+
+@pytest.mark.parametrize(
+    "verdict", ["[not in the graph] [yes]", "It is not [not in the graph]", "not in the graph or no"]
+)
+async def test_a_third_verdict_beside_another_cannot_be_read(verdict: str) -> None:
+    told = await counselled([*step("Finish[Kyoto]"), verdict, "[not in graph]"])
+    assert (told.answer.stop_reason, told.answer.answers) == ("not_in_graph", (GivenAnswer("Kyoto", "model"),))
+    assert told.purposes.count("judge") == 2
+
+
+TOWNS = """
+@prefix e: <http://e.org/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+e:aa rdfs:label "Upper Aa" ; e:height 910 ; e:people 70 .
+e:bb rdfs:label "Lower Bb" ; e:height 420 ; e:people 9000 .
+e:cc rdfs:label "Middle Cc" ; e:height 600 .
+e:height rdfs:label "height" . e:people rdfs:label "people" .
+"""
+QUESTION = "Which lies higher, Upper Aa or Lower Bb?"
+TOP = "Top[Union[Upper Aa, Lower Bb], height, 1]"
+
+
+@pytest.fixture(scope="module")
+def store() -> Path:
+    return story_store(TOWNS)
+
+
+@pytest.fixture
+async def towns(store: Path, tmp_path: Path) -> AsyncGenerator[Toolbox]:
+    async with serving_store(store, tmp_path) as tools:
+        yield tools
+
+
+def feature(*names: str) -> Scripted:
+    return calls(*(("Feature", {"entity": name, "feature": "height"}) for name in names))
+
+
+def citing_one(text: str) -> Scripted:
+    """Answer with the number of one fact: the height of Upper Aa."""
+
+    def reply(prompt: str) -> str:
+        (number,) = re.findall(r"\[(\d+)\] Upper Aa \| height", prompt)
+        return f"Thought: it is.\nKeep: none\nAction: Answer\nAnswer:\n{text} [{number}]"
+
+    return reply
+
+
+CONVERSATIONS: dict[str, tuple[str, list[Scripted]]] = {
+    "tools, by Compose": ("tools", [calls(("Compose", {"expression": TOP})), answer("Upper Aa")]),
+    "tools, of two results one": ("tools", [feature("Upper Aa", "Lower Bb"), answer("Upper Aa")]),
+    "tools, of two results the other": ("tools", [feature("Lower Bb", "Upper Aa"), answer("Upper Aa", cites=(2,))]),
+    "oda, of two facts one": ("oda", [citing_one("Upper Aa")]),
+    "oda, a yes from one": ("oda", [citing_one("yes")]),
+    "graph-counselor, by Top": ("graph-counselor", [f"Action: {TOP}", "Action: Finish[Upper Aa]", "[yes]"]),
+    "graph-counselor, by two steps": (
+        "graph-counselor",
+        [
+            "Action: Feature[Lower Bb, height]",
+            "Action: Feature[Upper Aa, height]",
+            "Action: Finish[Upper Aa]",
+            "[yes]",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONVERSATIONS)
+async def test_both_sides_of_a_comparison_are_its_evidence(name: str, towns: Toolbox, tmp_path: Path) -> None:
+    agent, script = CONVERSATIONS[name]
+    entities = () if agent == "tools" else ("e:aa", "e:bb")
+    settings = ToolsSettings(only="all") if agent == "tools" else AGENTS[agent]()
+    found = await answered(Question(QUESTION, entities, settings), towns, tmp_path, *script)
+    (only,) = found.answers
+    assert (found.status, only.source in {"graph", "computed"}) == ("answered", True)
+    facts = {(head, relation, plain_value(tail)) for head, relation, tail in only.facts}
+    assert facts == {("e:aa", "e:height", "910"), ("e:bb", "e:height", "420")}
+
+
+async def test_an_answer_that_the_question_does_not_name_is_compared_with_nothing(
+    towns: Toolbox, tmp_path: Path
+) -> None:
+    script: list[Scripted] = [feature("Upper Aa", "Middle Cc"), answer("600", cites=(2,))]
+    asked = Question("How high is Middle Cc, near Upper Aa?", (), ToolsSettings(only="all"))
+    (only,) = (await answered(asked, towns, tmp_path, *script)).answers
+    assert [(head, plain_value(tail)) for head, _, tail in only.facts] == [("e:cc", "600")]

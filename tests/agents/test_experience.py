@@ -21,9 +21,8 @@ from kg_server.app import build_server, experience_of
 from kg_server.commands.ask import learn
 from kg_server.memory.experience import Solved
 from kg_server.settings import Settings
-from oda_runs import story_store
-from story_graphs import TOKYO
-from tool_runs import answer, calls
+from oda_runs import answer, calls, story_store
+from small_graphs import TOKYO
 
 QUESTION = "What is the capital of Tokyo?"
 OTHER = "What is the capital of Osaka, by the way, and since when?"

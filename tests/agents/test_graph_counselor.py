@@ -5,7 +5,6 @@ from typing import Literal
 
 import pytest
 
-from counselors import CAPITAL, DEFINITION, JAPAN, PAPER, QUESTION, TOKYO, PlayedGraph, counselled, gives, step
 from kg_agents.evidence.answers import GivenAnswer
 from kg_agents.evidence.answers import RunStep as ShownStep
 from kg_agents.evidence.ledger import Cited
@@ -21,6 +20,7 @@ from kg_agents.papers.graph_counselor import (
     Judgement,
 )
 from kg_agents.tools.knowledge import KnowledgeGraph
+from oda_runs import CAPITAL, DEFINITION, JAPAN, PAPER, QUESTION, TOKYO, PlayedGraph, counselled, gives, step
 
 FOUND = (*step(JAPAN), *step(CAPITAL), *step("Finish[Tokyo]"))
 GUESSED = step("Finish[Kyoto]", plan="guess")

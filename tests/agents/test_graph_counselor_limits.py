@@ -3,12 +3,12 @@
 import re
 from itertools import count, pairwise
 
-from counselors import CAPITAL, JAPAN, PlayedGraph, Told, counselled, gives, step
 from kg_agents.llm import Completion, LlmUnavailable, PromptTooLong, Usage
 from kg_agents.llm.dialogue import Limits
 from kg_agents.llm.texts import tokens_in
 from kg_agents.papers.graph_counselor import CounselorSettings
 from kg_agents.tools.client import ToolCall
+from oda_runs import CAPITAL, JAPAN, PlayedGraph, Told, counselled, gives, step
 from prompt_marks import outside_data
 
 GUESSED = step("Finish[Kyoto]")

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from counselors import CAPITAL, DEFINITION, JAPAN, Told, counselled
 from kg_agents.llm import Scripted, ScriptedLlm
 from kg_agents.papers.graph_counselor import CounselorSettings, GraphCounselor
-from oda_runs import story
-from story_graphs import GOETHE
+from oda_runs import CAPITAL, DEFINITION, JAPAN, Told, counselled, story
+from small_graphs import GOETHE
 
 SEXTANT = CounselorSettings()
 STEPS = (

@@ -1,5 +1,6 @@
-"""Entities are found in a question by the names that the graph has."""
+"""How names in questions become entities, and how replies and parameters of a model are read."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,11 @@ import pytest
 from kg_agents.linking import link_by_model, link_by_names, link_given
 from kg_agents.llm import LlmError, Scripted, ScriptedLlm
 from kg_agents.llm.dialogue import Dialogue, Limits, RunEnded
-from oda_runs import story
-from story_graphs import PREFIXES
+from kg_agents.papers.graph_counselor import CounselorSettings
+from kg_agents.papers.oda import ODA, OdaSettings
+from kg_agents.parameters import InvalidParameter, read_parameters
+from oda_runs import CAPITAL, JAPAN, NEIGHBORS, counselled, story
+from small_graphs import PREFIXES, TOKYO
 
 WORLD = f"""{PREFIXES}
 @prefix skos: <http://www.w3.org/2004/02/skos/core#> .
@@ -177,3 +181,154 @@ async def test_what_is_only_near_a_name_is_offered_where_nothing_is_sure(tmp_pat
     linked, passed_over, _ = await among_namesakes(tmp_path, "Land of Lincolnshire Hills", "none")
     assert linked == []
     assert passed_over[0].startswith("Nothing in the graph is named 'Land of Lincolnshire Hills'.")
+
+
+def test_every_parameter_and_limit_can_be_written_and_the_last_counts() -> None:
+    assert read_parameters(OdaSettings, []) == OdaSettings()
+    written = ["hops=1", "hops = 2", "top-percent=5.5", "closed_book=never", "ablation=generated-facts", "tokens=50000"]
+    assert read_parameters(OdaSettings, written) == OdaSettings(
+        hops=2, top_percent=5.5, closed_book="never", ablation="generated-facts", limits=Limits(tokens=50_000)
+    )
+    counselor = read_parameters(CounselorSettings, ["reflections=0", "seconds=5", "ablation=no-planning"])
+    limits = Limits(tokens=600_000, seconds=5.0)
+    assert counselor == CounselorSettings(reflections=0, ablation="no-planning", limits=limits)
+
+
+def test_in_the_manner_of_the_paper_graph_counselor_has_the_time_that_the_user_gives() -> None:
+    written = (["manner=paper"], ["manner=paper", "tokens=5"], ["manner=paper", "seconds=7000"], ["tokens=5"])
+    assert [read_parameters(CounselorSettings, each).limits.seconds for each in written] == [None, None, 7000.0, 900.0]
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("hop=2", r"There is no parameter 'hop'\. Did you mean hops\?"),
+        ("limits=2", r"There is no parameter 'limits'\."),
+        ("zzz=2", r"There are iterations, temperature, .*, tokens, seconds, prompt_tokens\."),
+        ("hops", r"The parameter hops has no value\. Write name=value, as in hops=2\."),
+        ("sk-5f3a9c", r"^A parameter has no value\. Write"),
+        ("hops=many", r"The parameter hops cannot be used: it must be a whole number"),
+        ("tokens=", r"The parameter tokens cannot be used"),
+        ("ablation=no-planning", r"The parameter ablation cannot be used: .*'no-observation'"),
+    ],
+)
+def test_what_is_no_parameter_is_refused_with_what_is(written: str, said: str) -> None:
+    with pytest.raises(InvalidParameter, match=said):
+        read_parameters(OdaSettings, [written])
+
+
+def test_the_manner_is_a_parameter_and_an_ablation_brings_that_of_the_paper() -> None:
+    assert read_parameters(OdaSettings, []).manner == "sextant"
+    assert read_parameters(OdaSettings, ["manner=paper"]).manner == "paper"
+    assert read_parameters(OdaSettings, ["ablation=no-observation"]).manner == "paper"
+    assert read_parameters(CounselorSettings, ["ablation=no-planning"]).manner == "paper"
+    assert read_parameters(
+        CounselorSettings, ["manner=paper", "functions=all", "learnt=latest", "earlier_answer=false"]
+    ) == (CounselorSettings(manner="paper", functions="all", learnt="latest", earlier_answer=False))
+    with pytest.raises(InvalidParameter, match=r"manner cannot be used: it must be 'paper' or 'sextant'"):
+        read_parameters(OdaSettings, ["manner=papers"])
+
+
+def test_files_of_ones_own_are_parameters_and_have_to_be_there(tmp_path: Path) -> None:
+    definition = tmp_path / "definition.md"
+    definition.write_text("people and towns", encoding="utf-8")
+    written = [f"definition_file={definition}", f"examples_folder={tmp_path}"]
+    chosen = read_parameters(CounselorSettings, written)
+    assert (chosen.definition_file, chosen.examples_folder) == (str(definition), str(tmp_path))
+    with pytest.raises(InvalidParameter, match=r"definition_file cannot be used: .*there is no such file"):
+        read_parameters(CounselorSettings, ["definition_file=nowhere"])
+    with pytest.raises(InvalidParameter, match=r"examples_folder cannot be used: .*there is no such folder"):
+        read_parameters(OdaSettings, ["examples_folder=nowhere"])
+
+
+QUESTION = "What is the capital of the prefecture Tokyo?"
+
+
+def turn(action: str, *answers: str, **more: object) -> str:
+    cited = [{"text": each, "facts": [1, 2, 3]} for each in answers]
+    return json.dumps({"thought": "so", "keep": [1, 2], "action": action, "answers": cited, **more})
+
+
+async def test_oda_reads_turns_that_are_json_and_asks_for_them(tmp_path: Path) -> None:
+    llm = ScriptedLlm([turn("GetNeighbor[c1, capital]"), turn("Answer", "Shinjuku")])
+    async with story(tmp_path, TOKYO) as graph:
+        answer = await ODA(llm, graph).answer(QUESTION, ["Q1490"])
+    assert [(each.text, each.source) for each in answer.answers] == [("Shinjuku", "graph")]
+    assert ("Q1490", "P36", "Q179645") in answer.evidence
+    for request in llm.asked:
+        assert [each.role for each in request.messages] == ["system", "user"]
+        assert request.schema is not None
+        assert request.schema["required"] == [
+            *("thought", "keep", "action", "answers", "not_in_graph", "own_knowledge"),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("reply", "status"),
+    [
+        (turn("Answer", not_in_graph="no such fact"), "not_in_graph"),
+        (f"```json\n{turn('Answer', 'Shinjuku')}\n```", "answered"),
+        ('{"action": "Answer", "answers": 7}\nAction: Answer\nAnswer:\nShinjuku [1, 2, 3]', "answered"),
+        ("Keep: none\nAction: Answer\nAnswer:\nShinjuku [1, 2, 3]", "answered"),
+    ],
+)
+async def test_what_a_service_makes_of_the_form_is_read(reply: str, status: str, tmp_path: Path) -> None:
+    async with story(tmp_path, TOKYO) as graph:
+        assert (await ODA(ScriptedLlm([reply]), graph).answer(QUESTION, ["Q1490"])).status == status
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (turn("Answer"), "it answers with nothing"),
+        (turn("rm[c1]"), "it names no action"),
+        (turn("GetNeighbor[c1]", keep=[77]), "there is no fact 77"),
+    ],
+)
+async def test_a_form_that_is_filled_in_wrongly_goes_back_with_the_reason(
+    reply: str, said: str, tmp_path: Path
+) -> None:
+    llm = ScriptedLlm([reply, turn("Answer", "Shinjuku")])
+    async with story(tmp_path, TOKYO) as graph:
+        assert (await ODA(llm, graph).answer(QUESTION, ["Q1490"])).texts == ("Shinjuku",)
+    system, prompt, returned, reason = llm.asked[1].messages
+    assert (system.role, prompt.role, returned.content) == ("system", "user", reply)
+    assert said in reason.content
+
+
+async def test_graph_counselor_reads_steps_that_are_json_and_asks_for_them() -> None:
+    told = await counselled(
+        (
+            json.dumps({"plan": "find it", "thought": "first", "expression": JAPAN}),
+            json.dumps({"thought": "then", "expression": CAPITAL, "answers": [], "not_in_graph": ""}),
+            json.dumps({"plan": "", "thought": "there", "expression": "", "answers": ["Tokyo"]}),
+            "It is.\n[yes]",
+        ),
+        settings=CounselorSettings(),
+    )
+    assert (told.said, told.answer.status, told.graph.performed) == (("Tokyo",), "answered", [JAPAN, CAPITAL])
+    assert told.answer.attempts[0].steps[0].plan == "find it"
+    assert [request.schema is not None for request in told.llm.asked] == [True, True, True, False]
+
+
+async def test_graph_counselor_can_say_in_json_that_the_graph_does_not_hold_it() -> None:
+    told = await counselled(
+        (json.dumps({"not_in_graph": "no seas"}), "[not in the graph]"), settings=CounselorSettings(reflections=0)
+    )
+    assert (told.answer.status, told.said) == ("not_in_graph", ())
+
+
+async def test_the_manner_of_the_paper_and_a_setting_leave_forms_out(tmp_path: Path) -> None:
+    ending = "Thought: so\nAction: Answer\nAnswer:\nShinjuku"
+    for settings, roles in (
+        (OdaSettings(manner="paper"), ["user"]),
+        (OdaSettings(structured=False, stop="###", model_seed=7), ["system", "user"]),
+    ):
+        llm = ScriptedLlm(
+            [NEIGHBORS.format("Q1490"), ending, ending, ending] if settings.manner == "paper" else [ending]
+        )
+        async with story(tmp_path, TOKYO) as graph:
+            await ODA(llm, graph, settings=settings).answer(QUESTION, ["Q1490"])
+        first = llm.asked[0]
+        assert ([each.role for each in first.messages], first.schema) == (roles, None)
+    assert (first.stop, first.seed) == (("###",), 7)

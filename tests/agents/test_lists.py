@@ -14,8 +14,7 @@ from kg_agents.parameters import AGENTS, AgentName, CounselorSettings, ToolsSett
 from kg_agents.running import Question
 from kg_agents.tools.client import Toolbox
 from kg_agents.tools.knowledge import KnowledgeGraph
-from oda_runs import serving_store, story_store
-from tool_runs import answer, answered, calls
+from oda_runs import answer, answered, calls, serving_store, story_store
 
 MEMBERS = 121
 

@@ -19,9 +19,8 @@ from kg_agents.papers.oda import (
 from kg_agents.papers.oda.paper import far_ends
 from kg_agents.tools.client import ComparingTools, ToolCall
 from kg_agents.tools.knowledge import KnowledgeGraph
-from oda_runs import ENOUGH, NEIGHBORS, PATH, selecting, story, story_tools, taking
-from story_graphs import GOETHE, NOVELS, PREFIXES, TOKYO
-from tool_runs import ChangedTools, refusing
+from oda_runs import ENOUGH, NEIGHBORS, PATH, ChangedTools, refusing, selecting, story, story_tools, taking
+from small_graphs import GOETHE, NOVELS, PREFIXES, TOKYO
 
 CAPITAL = ("Q1490", "P36", "Q179645")
 QUESTION = "What is the capital of the prefecture Tokyo?"

@@ -14,7 +14,7 @@ from kg_agents.tools.client import ToolCall
 from kg_agents.tools.knowledge import KnowledgeGraph
 from oda_runs import story, story_tools, taking
 from prompt_marks import outside_data
-from story_graphs import GOETHE, NOVELS, TOKYO
+from small_graphs import GOETHE, NOVELS, TOKYO
 
 QUESTION = "What is the capital of the prefecture Tokyo?"
 DEATHS = f"""{GOETHE}

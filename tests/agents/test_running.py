@@ -20,10 +20,9 @@ from kg_agents.parameters import AGENTS, AgentName, AgentSettings, ToolsSettings
 from kg_agents.running import Question, replay_question, run_question
 from kg_agents.tools.client import Toolbox, ToolCall, ToolError, ToolOffer
 from kg_agents.trace import InvalidTrace, LlmLine, ReplayDiverged, ToolLine, Trace, Watcher, read_trace
-from oda_runs import ENOUGH, NEIGHBORS, PATH, selecting, story_tools, taking
-from story_graphs import NOVELS, TOKYO
-from tool_runs import ChangedTools, calls
-from tool_runs import answer as calls_answer
+from oda_runs import ENOUGH, NEIGHBORS, PATH, ChangedTools, calls, selecting, story_tools, taking
+from oda_runs import answer as calls_answer
+from small_graphs import NOVELS, TOKYO
 
 QUESTION = "What is the capital of Tokyo?"
 FOUND = (NEIGHBORS.format("Q1490"), selecting("Q1490,P36,Q179645"), ENOUGH, "Answer: Shinjuku")

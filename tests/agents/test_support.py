@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counselors import PlayedGraph, gives
 from kg_agents.evidence.answers import BY_JUDGE, BY_MODEL, GivenAnswer
 from kg_agents.evidence.ledger import MAX_FACTS, Cited, Ledger
 from kg_agents.evidence.values import ComputedResult, IdLabels, NameMatch, Shown
@@ -22,6 +21,7 @@ from kg_agents.papers.graph_counselor.run import (
 )
 from kg_agents.tools.knowledge import KnowledgeGraph
 from kg_agents.tools.readings import is_computed
+from oda_runs import PlayedGraph, gives
 
 LABELS = IdLabels({"Q1": "Goethe", "Q2": "Lili Schönemann", "Q3": "Offenbach am Main", "Q4": "Faust", "Q5": "Hesse"})
 PARTNER, BORN = ("Q1", "P451", "Q2"), ("Q2", "P19", "Q3")

@@ -26,9 +26,8 @@ from kg_agents.running import Question, replay_question, run_question
 from kg_agents.tools.client import Toolbox, ToolCall, ToolError, ToolOffer
 from kg_agents.tools.functions import FinalAnswer, instructed, offered, read_final
 from kg_agents.trace import ToolLine, Trace, Watcher, read_trace
-from oda_runs import serving_store, story_store
-from story_graphs import TOKYO
-from tool_runs import Called, ChangedTools, answer, calls
+from oda_runs import Called, ChangedTools, answer, calls, serving_store, story_store
+from small_graphs import TOKYO
 
 QUESTION = "What is the capital of Tokyo?"
 LOOK = ("GetNeighbor", {"entity": "Tokyo"})

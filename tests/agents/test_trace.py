@@ -40,7 +40,7 @@ from kg_agents.trace import (
     read_trace,
 )
 from oda_runs import ENOUGH, NEIGHBORS, selecting, story_tools
-from story_graphs import TOKYO
+from small_graphs import TOKYO
 
 REPLIES = (NEIGHBORS.format("Q1490"), selecting("Q1490,P36,Q179645"), ENOUGH, "Answer: Shinjuku")
 QUESTION = "What is the capital of Tokyo?"

@@ -16,7 +16,7 @@ from kg_agents.trace import ToolLine
 from kg_eval.logs import read_run
 from oda_runs import story_store
 from scripted_model import Asked, Failure, calling, serving_model
-from story_graphs import TOKYO, write_story
+from small_graphs import TOKYO, write_story
 
 ANSWER = "The answer is {Shinjuku}."
 

@@ -1,10 +1,11 @@
-"""Whoever always speaks the gold answer scores 100, in either manner and in other words; near misses are not stated."""
+"""The player that knows the gold answers, and every method played once."""
 
 import csv
 import json
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
+from itertools import cycle
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,7 @@ import pytest
 from benchmarks.world.graph import World
 from benchmarks.world.questions import QUESTIONS
 
+from benchmark_players import BENCHMARKS, WAYS, scored, stored
 from cli_runs import CommandLine
 from embedders import LEXICAL
 from kg_adapters.local.adapter import LocalAdapter
@@ -30,7 +32,7 @@ from kg_eval.questions import BenchmarkName, read_questions
 from kg_eval.running import run
 from kg_server.app import build_server
 from kg_server.settings import Settings
-from story_graphs import TOKYO, write_story
+from small_graphs import TOKYO, write_story
 
 TOPIC: Final = {"Q1490": "Tokyo"}
 RECORDS: Final[dict[BenchmarkName, list[dict[str, object]]]] = {
@@ -198,3 +200,14 @@ async def test_200_answers_near_the_right_ones_are_never_stated() -> None:
         (stated,) = await ledger.answers([Cited(right, (1,))], f"What of {fact[0]}?", (fact[0],), resolve)
         assert stated.source == "graph", (fact, right)
     assert asked >= 200
+
+
+def test_every_method_and_every_benchmark_goes_through_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cli = CommandLine(tmp_path, capsys)
+    store = stored(cli, tmp_path)
+    benchmarks: Iterator[BenchmarkName] = cycle(BENCHMARKS)
+    scores = {way: scored(cli, tmp_path, store, way, next(benchmarks)) for way in WAYS}
+    assert scores == dict.fromkeys(scores, 1.0)
+    assert len(scores) == len(WAYS)

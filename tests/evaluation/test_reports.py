@@ -22,7 +22,7 @@ from kg_eval.reports.published import printed, published_figures
 from kg_eval.reports.tables import Done, Table, as_csv, as_markdown, as_text, done, tables_of
 from kg_eval.running import run
 from oda_runs import story_tools
-from story_graphs import TOKYO
+from small_graphs import TOKYO
 
 IN_PAPER = ("manner=paper",)
 

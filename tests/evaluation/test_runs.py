@@ -19,9 +19,8 @@ from kg_eval.plan import InvalidPlan, MethodName, RunPlan, drawn
 from kg_eval.questions import BenchmarkName, Record
 from kg_eval.reports.tables import as_text, done, tables_of
 from kg_eval.running import NO_TOPIC, NONE_GIVEN, RunFailed, run
-from oda_runs import story_tools
-from story_graphs import PREFIXES, TOKYO
-from tool_runs import ChangedTools
+from oda_runs import ChangedTools, story_tools
+from small_graphs import PREFIXES, TOKYO
 
 FACT = ("Q1490", "P36", "Q179645")
 

@@ -25,7 +25,7 @@ from kg_agents.running import Question, replay_question, run_question
 from kg_agents.tools.client import Toolbox, ToolCall, ToolError, ToolOffer
 from kg_agents.trace import Trace
 from oda_runs import story_tools
-from story_graphs import TOKYO
+from small_graphs import TOKYO
 
 FACTS = {("Q1490", "P31", "Q50337"), ("Q1490", "P36", "Q179645"), ("Q1490", "P1376", "Q17")}
 CALLS = 12

@@ -16,8 +16,7 @@ from mcp import Client
 
 from calls import Reply as Said
 from calls import reply_of, rows
-from embedders import RecordingEmbedder, caching
-from embedding_service import Asked, Script, failing, serving
+from embedders import Asked, RecordingEmbedder, Script, caching, failing, serving
 from kg_adapters.embedding import GuardedEmbedder, OpenAiEmbedder, Vectors
 from kg_adapters.errors import BackendError, ModelUnavailable
 from kg_adapters.local.adapter import LocalAdapter

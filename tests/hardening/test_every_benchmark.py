@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark_players import QUESTION, write_rows
-from benchmark_runs import BENCHMARKS, WAYS, Way, model_of, scored, stored, words_of
+from benchmark_players import BENCHMARKS, QUESTION, WAYS, Way, model_of, scored, stored, words_of, write_rows
 from cli_runs import COMMAND, CommandLine
 from kg_eval.logs import read_run
 from scripted_model import Asked, Failure, serving_model

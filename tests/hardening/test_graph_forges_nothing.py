@@ -20,7 +20,7 @@ from pydantic import TypeAdapter
 
 from calls import Reply, counts, paths, reply_of, rows
 from cli_runs import CommandLine
-from hostile_graphs import (
+from generated_names import (
     MURDER,
     SPACE,
     SPOOF,
@@ -38,7 +38,7 @@ from kg_adapters.protocol import SupportsSparql
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.terms import Iri
 from kg_server.app import build_server
-from served_graphs import quiet
+from remote_graphs import quiet
 
 Opening: TypeAlias = Callable[[Hostile, Path], AbstractAsyncContextManager[Opened]]
 

@@ -16,7 +16,7 @@ import pytest
 
 from benchmark_players import QUESTION, write_rows
 from pages import EXAMPLES, PAGES, ROOT, blocks, kg_sextant_words
-from story_graphs import TOKYO, write_story
+from small_graphs import TOKYO, write_story
 
 # One worker installs it, once.
 pytestmark = pytest.mark.xdist_group("installed")

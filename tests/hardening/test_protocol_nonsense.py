@@ -15,8 +15,7 @@ import pytest
 from pydantic import BaseModel, TypeAdapter
 
 from cli_runs import write_graph
-from protocol_nonsense import NONSENSE
-from server_processes import Spoken, address_of, request, spoken_to, started
+from server_processes import NONSENSE, Spoken, address_of, request, spoken_to, started
 
 CALL = request(8, "tools/call", name="Degree", arguments={"entity": "Q1490"})
 

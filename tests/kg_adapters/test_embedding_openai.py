@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from pydantic import SecretStr
 
-from embedders import HOSTILE_TEXTS
-from embedding_service import Asked, Script, answer, failing, serving, vector_of
+from embedders import HOSTILE_TEXTS, Asked, Script, answer, failing, serving, vector_of
 from kg_adapters.embedding import Embedder, EmbeddingUsage, OpenAiEmbedder
 from kg_adapters.embedding.openai_compatible import EncodingFormat
 from kg_adapters.errors import BackendError, BackendTimeout, InvalidRequest

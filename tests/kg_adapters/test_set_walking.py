@@ -14,9 +14,9 @@ from kg_adapters.set_requests import Grouped, Listed, SetQuestion, SetRequest
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import Fact
 from kg_adapters.testing import edges, iri
-from plain_graphs import WithoutSets
 from set_answers import agree, written
 from set_expressions import graphs, questions
+from small_graphs import WithoutSets
 
 TOWNS = tuple(iri(f"town{number}") for number in range(300))
 FACTS = edges(*(f"town{number} in region{number % 3}" for number in range(300)))

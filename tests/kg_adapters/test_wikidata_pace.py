@@ -14,8 +14,7 @@ from kg_adapters.wikidata.api import WikidataApi
 from kg_adapters.wikidata.opening import advice
 from kg_adapters.wikidata.options import WikidataOptions
 from played_time import PlayedTime
-from wikidata_limits import Limited, Limits
-from wikidata_stand_in import WikidataStandIn, graph, running
+from wikidata_stand_in import Limited, Limits, WikidataStandIn, graph, running
 
 ADVICE = "Set a contact."
 

@@ -7,8 +7,7 @@ from contextlib import aclosing
 import pytest
 from mcp import Client
 
-from calls import reply_of, rows
-from compositions import compose_server, composed, refused
+from calls import compose_server, composed, refused, reply_of, rows
 from embedders import LEXICAL
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample

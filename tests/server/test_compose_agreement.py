@@ -7,13 +7,13 @@ import rdflib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expression_trees import call, entity, route
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_server.answers.results import Answer
 from kg_server.compose.answer import composition
 from kg_server.compose.syntax import Call, EntityRef, Mark, Operand, Route, SetFunction
 from kg_server.compose.tool import ComposeResult, ExpressionLimits
-from plain_graphs import WithoutSets
+from set_expressions import call, entity, route
+from small_graphs import WithoutSets
 
 EX = "http://ex.org/"
 NODES = [f"<{EX}n{number}>" for number in range(9)]

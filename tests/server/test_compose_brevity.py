@@ -7,8 +7,7 @@ import pytest
 import rdflib
 from mcp import Client
 
-from calls import Reply, reply_of, rows
-from compositions import compose_server, composed
+from calls import Reply, compose_server, composed, reply_of, rows
 from kg_adapters.importing.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.import_options import ImportOptions
@@ -17,7 +16,7 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_server.app import build_server
 from kg_server.settings import Settings
-from plain_graphs import WithoutSets
+from small_graphs import WithoutSets
 from sparql_stand_in import StandInEndpoint, adapter_over
 
 FILMS = "\n".join(

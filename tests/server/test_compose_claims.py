@@ -6,8 +6,7 @@ from functools import partial
 
 import pytest
 
-from calls import call, rows
-from compositions import composed
+from calls import call, composed, rows
 from kg_adapters.caching import CachingAdapter
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.models import Count

@@ -8,8 +8,7 @@ import anyio
 import pytest
 from mcp import Client
 
-from calls import rows
-from compositions import compose_server, composed, refused
+from calls import compose_server, composed, refused, rows
 from kg_adapters.errors import BackendUnavailable, InvalidRequest
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
@@ -21,7 +20,7 @@ from kg_server.answers.results import Answer
 from kg_server.compose.answer import composition
 from kg_server.compose.syntax import FUNCTIONS
 from kg_server.compose.tool import ExpressionLimits
-from plain_graphs import Sketchy, WithoutSets
+from small_graphs import Sketchy, WithoutSets
 
 EX = "http://ex.org/"
 

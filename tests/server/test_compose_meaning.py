@@ -4,10 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from calls import rows
-from compositions import composed, refused
+from calls import composed, refused, rows
 from kg_adapters.local.adapter import LocalAdapter
-from plain_graphs import Unlisted
+from small_graphs import Unlisted
 
 CITIES = """
 @prefix e: <http://e.org/> .

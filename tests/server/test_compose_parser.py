@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from expression_trees import NOWHERE, call, entity, parse, retrieve, route, words
 from kg_server.compose.parser import MAX_CALLS, MAX_DEPTH, MAX_IDS, MAX_RELATIONS
 from kg_server.compose.syntax import PAPER, Call, Clause, EntityRef, Leg, Route, Span, entities_in, kind_of
 from kg_server.naming.refusals import MisreadExpression, pointed
+from set_expressions import NOWHERE, call, entity, parse, retrieve, route, words
 
 
 def only(text: str) -> Call:

@@ -22,8 +22,8 @@ from kg_agents.tools.client import connect_tools
 from kg_server.app import build_server
 from kg_server.memory.lines import triples_in
 from kg_server.settings import Settings
-from served_graphs import answering_from, tools_over
-from tool_runs import answer, answered, calls
+from oda_runs import answer, answered, calls
+from remote_graphs import answering_from, tools_over
 
 # What a full dump of Wikidata holds beside truthy statements, with invented content.
 TURTLE = (

@@ -1,12 +1,21 @@
-"""Which requests reach the application behind HTTP: messages of this machine alone, of a bounded size."""
+"""Requests over HTTP that break the rules, and files that are the user's own."""
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
+from mcp import Client
 from starlette.types import Message, Receive, Scope, Send
 
+from calls import reply_of
+from kg_adapters.importing.build import build_store
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.import_options import ImportOptions
+from kg_adapters.local.store import open_store
+from kg_server.app import build_server
 from kg_server.serving.http import LocalMessages
+from kg_server.settings import Settings
 
 PING = b'{"jsonrpc":"2.0","id":7,"method":"ping"}'
 LOCAL = (b"host", b"localhost")
@@ -95,3 +104,101 @@ async def test_what_is_no_message_is_refused_under_its_id() -> None:
 
 async def test_a_stream_by_get_is_refused() -> None:
     assert (await answer(LOCAL, method="GET"))[0] == 405
+
+
+DATA = Path(__file__).parents[1] / "data"
+QUESTIONS: dict[str, dict[str, list[str]]] = {
+    "pizza.ttl": {
+        "Feature[Margherita, baked at (°C)]": ["430"],
+        "Neighbor[Margherita, steps]": ["Stretch the dough", "Spread the tomato", "Bake it"],
+        "Count[Neighbor[Topping, owl:disjointUnionOf]]": ["3"],
+    },
+    "animals-skos.ttl": {
+        "Feature[felines, created]": ["2019-05-04"],
+        "Neighbor[Katzen, broader]": ["mammals"],
+        "Neighbor[cats, -skos:broader]": ["kittens"],
+    },
+    "soils-skosxl.ttl": {
+        "Feature[black earth, created]": ["2012-02-14"],
+        "Neighbor[chernozems, broader]": ["soil types"],
+        "Count[Neighbor[soil types, -skos:broader]]": ["2"],
+    },
+    "bakery.jsonld": {
+        "Feature[Corner Bakery, foundingDate]": ["1987-04-12"],
+        "Neighbor[Corner Bakery, founder]": ["Rosa Korn"],
+        "Max[Neighbor[Corner Bakery, makesOffer], price]": ["4.2"],
+    },
+    "catalogue.rdf": {
+        "Feature[Noise map, issued]": ["2022-09-15"],
+        "Neighbor[Street trees, publisher]": ["Parks Department"],
+        "Feature[Trees as CSV, byteSize]": ["1,048,576"],
+    },
+    "people.foaf": {
+        "Feature[Bob Birch, age]": ["36"],
+        "Neighbor[Ann Ash, knows]": ["Bob Birch", "Cem Çelik"],
+        "Neighbor[Cem Çelik, based_near]": ["Izmir"],
+    },
+    "geonames.owl": {
+        "Feature[Spiegelsee, alt]": ["2,204"],
+        "Feature[North Valley, population]": ["5,321"],
+        "Neighbor[Lake Mirror, parentFeature/parentFeature]": ["Highland"],
+    },
+    "instruments.owl": {
+        "Feature[Harp, number of strings]": ["47"],
+        "Neighbor[Violin, tuned to]": ["G", "D", "A", "E"],
+        "Count[Type[String instrument]]": ["3"],
+    },
+    "flights.csv": {
+        "Feature[Oslo, passengers]": ["26,200,000"],
+        "Neighbor[Oslo, flies to]": ["Bergen", "Lisbon"],
+        "Neighbor[Portugal, -country]": ["Lisbon"],
+    },
+    "employees.csv": {
+        "Feature[Ida Sol, hired]": ["2017-03-27"],
+        "Neighbor[Per Lund, manager_id/manager_id]": ["Mina Okafor"],
+        "Sum[Type[employees], salary]": ["270,500"],
+    },
+    "library.trig": {
+        "Feature[The Salt Road, lentOn]": ["2023-11-05"],
+        "Neighbor[Winter Maps, creator]": ["Lena Holm", "Otto Reed"],
+        "Neighbor[The Salt Road, lentTo]": ["Tia Marsh"],
+    },
+    "entity.json": {
+        "Feature[Example Peak, inception]": ["1786-08"],
+        "Feature[Mount Example, elevation above sea level]": ["2,417 m"],
+        "Feature[Mount Example, area]": ["31.5 square kilometre"],
+        "Feature[Mount Example, vertical depth]": ["1,200 made-up fathom"],
+        "Neighbor[Mount Example, instance of]": ["mountain"],
+    },
+    "mills.json": {
+        "Feature[Upper Mill, daily output]": ["10 quire"],
+        "Max[Type[paper mill], daily output]": ["22.5 quire."],
+        "Sum[Type[paper mill], daily output]": ["39.5 quire."],
+        "Top[Type[paper mill], elevation above sea level]": ["Old Paper Mill | elevation above sea level | 1,405 m"],
+        "Where[Type[paper mill], daily output > 9 quire]": ["Upper Mill", "Weir Mill"],
+        "Table[Type[paper mill], length, employees]": ["Weir Mill | 1.2 km | 9"],
+    },
+    "bridges-qudt.ttl": {
+        "Max[Type[bridge], length]": ["1,848 m."],
+        "Mean[Type[bridge], clearance]": ["21.4 m."],
+        "Feature[Mill Bridge, weight limit]": ["3.5 TON_Metric"],
+        "Bottom[Type[bridge], opened]": ["Mill Bridge | opened | 1874"],
+    },
+}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+async def test_a_file_of_ones_own_answers_questions_about_itself(name: str, tmp_path: Path) -> None:
+    report = build_store([DATA / name], tmp_path / "store", ImportOptions(sparql=False))
+    assert (report.naming.mostly_nameless, report.skipped) == (False, 0)
+    graph = LocalAdapter(open_store(report.folder))
+    async with Client(build_server(graph, Settings())) as client:
+        for question, expected in QUESTIONS[name].items():
+            reply = reply_of(await client.call_tool("Compose", {"expression": question}))
+            told = [line for line in reply.plain.text.splitlines() if not line.startswith("prefixes")]
+            assert [each for each in expected if not any(each in line for line in told)] == [], reply.plain.text
+    await graph.aclose()
+
+
+def test_every_file_is_asked() -> None:
+    assert {path.name for path in DATA.iterdir() if path.is_file()} == QUESTIONS.keys()

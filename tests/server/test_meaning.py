@@ -10,8 +10,7 @@ from pydantic import SecretStr
 
 from calls import call, plain, reply_of, rows
 from cli_runs import write_graph
-from embedders import LEXICAL
-from embedding_service import Asked, serving
+from embedders import LEXICAL, Asked, serving
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.models import Candidate
 from kg_adapters.terms import Iri

@@ -1,6 +1,17 @@
+"""Names of entities and relations in answers and calls."""
+
+from collections.abc import Callable
+
+import pytest
+from mcp import Client
+
+from calls import Reply, call, composed, refusal, rows
+from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.prefixes import WIKIDATA
 from kg_adapters.terms import RDF_LANG_STRING, XSD, Attribute, BlankNode, Iri, Literal
+from kg_server.app import build_server
 from kg_server.names import Names, shown_literal, with_id
+from kg_server.settings import Settings
 
 TOKYO = Iri("http://www.wikidata.org/entity/Q1490")
 CAPITAL = Iri("http://www.wikidata.org/prop/direct/P36")
@@ -61,3 +72,146 @@ def test_a_datatype_or_language_is_shown_like_any_text() -> None:
 
 def test_a_datatype_without_a_prefix_is_a_whole_iri() -> None:
     assert shown_literal(Literal("1", Iri("http://e.org/t")), WIKIDATA) == '"1"^^<http://e.org/t>'
+
+
+FAMILY = """
+@prefix ex: <http://ex.org/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+ex:father rdfs:label "father"@en ; skos:altLabel "dad"@en .
+ex:inLaw rdfs:label "father-in-law"@en .
+ex:birthPlace rdfs:label "place of birth"@en .
+ex:seat rdfs:label "capital"@en .
+ex:money rdfs:label "capital"@en .
+ex:worth rdfs:label "value"@en .
+ex:price rdfs:label "value"@en .
+ex:ann rdfs:label "Ann"@en ; ex:father ex:bob ; ex:inLaw ex:carl ; ex:birthPlace ex:kyoto .
+ex:bob rdfs:label "Bob"@en ; ex:worth 7 .
+ex:japan rdfs:label "Japan"@en ; ex:seat ex:kyoto ; ex:money ex:kyoto .
+ex:firm ex:money ex:bank ; ex:seat ex:kyoto ; ex:price 3 ; ex:worth 2 .
+"""
+
+
+@pytest.fixture
+def family(graph_of: Callable[[str], LocalAdapter]) -> LocalAdapter:
+    """A family, with an alias and two pairs of relations of one label."""
+    return graph_of(FAMILY)
+
+
+async def asked(graph: LocalAdapter, entity: str, relation: str) -> list[Reply]:
+    return [
+        await call(graph, "GetNeighbor", entity=entity, relation=relation),
+        await call(graph, "Degree", entity=entity, relation=relation, direction="out"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["ex:father", "<http://ex.org/father>", "father", "FATHER", "EX:Father"])
+async def test_a_label_stands_for_the_id_of_its_relation(family: LocalAdapter, text: str) -> None:
+    neighbors, degree = await asked(family, "ex:ann", text)
+    assert neighbors.plain.text == "Ann | father | Bob."
+    assert degree.plain.summary == "Ann has 1 distinct outgoing neighbour over father."
+    assert (await composed(family, f'Neighbor[ex:ann, "{text}"]')).data["results"] == [
+        ["1", "ex:ann", "ex:father", "ex:bob", "node"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "relation"),
+    [
+        ("Dad", "dad", "father"),
+        ("birth place", "birthPlace", "place of birth"),
+    ],
+)
+async def test_another_name_is_said_to_be_read_as_its_relation(
+    family: LocalAdapter, text: str, name: str, relation: str
+) -> None:
+    for reply in await asked(family, "ex:ann", text):
+        assert reply.plain.summary.startswith(f"'{name}' is read as {relation}. Ann ")
+
+
+async def test_features_are_read_by_the_same_rules(family: LocalAdapter) -> None:
+    by_id = await call(family, "Feature", entity="ex:firm", feature="ex:price")
+    by_label = await call(family, "Feature", entity="ex:bob", feature="Value")
+    assert by_id.plain.text == "ex:firm | value | 3"
+    assert by_label.data["features"] == [["ex:worth", "7", "xsd:integer"]]
+    assert by_label.plain.summary == "Bob | value | 7"
+
+
+async def test_a_name_of_several_relations_means_all_of_them_and_an_id_means_one(family: LocalAdapter) -> None:
+    same, _ = await asked(family, "ex:japan", "capital")
+    assert same.text == "Japan (ex:japan) | capital (ex:money) | ex:kyoto, also over ex:seat."
+    facts = await call(family, "GetNeighbor", entity="ex:firm", relation="capital")
+    count = await call(family, "Degree", entity="ex:firm", relation="capital")
+    one = await call(family, "GetNeighbor", entity="ex:firm", relation="ex:seat")
+    values = await call(family, "Feature", entity="ex:firm", feature="value")
+    none = await call(family, "GetNeighbor", entity="ex:ann", relation="capital")
+    assert {row[1] for row in rows(facts.data["triples"])} == {"ex:seat", "ex:money"}
+    assert facts.summary.startswith("ex:firm has 2 facts over 2 relations called 'capital' (ex:money 1, ex:seat 1):")
+    assert "over 'capital' (2 relations of that name)" in count.summary
+    assert {row[1] for row in rows(one.data["triples"])} == {"ex:seat"}
+    assert {row[0] for row in rows(values.data["features"])} == {"ex:worth", "ex:price"}
+    assert none.data["status"] == "empty"
+    kept = await call(family, "memory-append", triples=[*same.text.splitlines(), *facts.text.splitlines()])
+    assert kept.summary.startswith("Kept 3 new facts")
+    named = await call(family, "memory-append", triples=["ex:firm | capital | ex:bank", "ex:firm | capital | ex:ann"])
+    assert named.summary.startswith("Kept 1 new fact")
+    assert "'capital' may mean" in named.text
+
+
+TWINS = (
+    "@prefix e: <http://e.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .",
+    'e:Person rdfs:label "person" . e:son rdfs:label "child" . e:girl rdfs:label "child" .',
+    *(f'e:p{number} a e:Person ; rdfs:label "Person {number}" ; e:size {number} .' for number in range(20)),
+    "e:p1 e:son e:p2 . e:p3 e:son e:p4 ; e:girl e:p4 . e:p5 e:son e:p6 . e:p7 e:girl e:p8 .",
+)
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        (
+            "Neighbor[Person 0, child]",
+            "No 'child' (2 relations of that name): of 20 people at least 3 have one, so its",
+        ),
+        ("Neighbor[Person 3, child]", "'child' (2 relations of that name): of 20 people at least 3 have one at all"),
+        ("Count[Where[Type[person], child != Person 2]]", "Of 20 people, 16 have no 'child' and are left out."),
+        ("Where[Neighbor[Person 1, e:son], child = Person 9]", "Of 1 none meets the condition on 'child'"),
+    ],
+)
+async def test_what_is_said_of_several_relations_of_one_name_is_true_of_all_together(
+    graph_of: Callable[[str], LocalAdapter], expression: str, said: str
+) -> None:
+    assert said in (await composed(graph_of("\n".join(TWINS)), expression)).plain.summary
+
+
+async def test_what_only_shares_words_is_suggested_and_never_taken(family: LocalAdapter) -> None:
+    for tool in ("GetNeighbor", "Degree"):
+        reply = await call(family, tool, entity="ex:ann", relation="father in")
+        assert (reply.data["status"], reply.data["knowledge"]) == ("empty", "unknown")
+        assert reply.plain.summary == (
+            "Ann is known here. "
+            "No relation of this graph is called 'father in'. Did you mean father or "
+            "father-in-law? It has place of birth, father, father-in-law."
+        )
+
+
+async def test_a_suggested_relation_comes_with_its_inverse(graph_of: Callable[[str], LocalAdapter]) -> None:
+    owl = "@prefix owl: <http://www.w3.org/2002/07/owl#> ."
+    graph = graph_of(
+        f'{owl} {FAMILY} ex:child rdfs:label "child"@en ; owl:inverseOf ex:father . ex:bob ex:child ex:ann .'
+    )
+    reply = await call(graph, "GetNeighbor", entity="ex:ann", relation="father of")
+    assert "Did you mean father (the inverse of child)" in reply.plain.summary
+
+
+async def test_node_is_still_taken_for_entity_and_not_listed(tokyo: LocalAdapter) -> None:
+    async with Client(build_server(tokyo, Settings())) as client:
+        listed = {tool.name: set(tool.input_schema["properties"]) for tool in (await client.list_tools()).tools}
+    assert [name for name, arguments in listed.items() if "node" in arguments] == []
+    for tool in ("Feature", "Degree", "GetNeighbor"):
+        assert "entity" in listed[tool]
+        assert (await call(tokyo, tool, node="Q1490")).text == (await call(tokyo, tool, entity="Q1490")).text
+    assert await refusal(tokyo, "Degree", node="Q17", entity="Q1490") == (
+        "Degree has no argument 'node'. Its arguments are direction, entity, relation."
+    )
+    assert "no argument 'node'" in await refusal(tokyo, "GetPath", node="Q17", source="Q17", target="Q1490")

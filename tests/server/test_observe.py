@@ -11,7 +11,7 @@ from kg_server.answers.results import ObserveResult, token_count
 from kg_server.observation.scoring import PaperScorer, Scorer, SpellingScorer
 from observers import SlowGraph, WordModel, ranking_server
 from oda_runs import story_tools
-from story_graphs import PREFIXES
+from small_graphs import PREFIXES
 
 PAPER = PaperScorer(WordModel())
 

@@ -7,8 +7,7 @@ from typing import Final
 
 import anyio
 
-from calls import call, rows
-from compositions import composed
+from calls import call, composed, rows
 from kg_adapters.errors import BackendError
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.models import SparqlAnswer
@@ -16,7 +15,7 @@ from kg_adapters.set_requests import Computed, SetRequest
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.terms import Node
 from kg_server.settings import Settings
-from served_graphs import CITIES
+from remote_graphs import CITIES
 from small_graphs import store_of
 from sparql_stand_in import StandInEndpoint, adapter_over
 

@@ -15,7 +15,7 @@ from mcp.types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPC
 
 from kg_server.serving.messages import NotAMessage, read_message
 from kg_server.serving.stdio import Channel, Lines, Output, StdioLimits
-from protocol_nonsense import NONSENSE, Nonsense
+from server_processes import NONSENSE, Nonsense
 
 LIMITS = StdioLimits(requests=2, message_bytes=100)
 

@@ -15,7 +15,7 @@ from kg_adapters.local.sparql.store import statements
 from kg_adapters.registry import OpenOptions
 from kg_adapters.wikidata.opening import open_wikidata
 from kg_server.app import build_server
-from served_graphs import quiet
+from remote_graphs import quiet
 from wikidata_stand_in import QUERY, SCHOLARLY, WikidataStandIn, as_wikidata, graph, running
 
 NAMES = {

@@ -13,13 +13,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ask_runs import ABOUT_TOKYO, EVIDENCE, EXPLORED, PAPER, QUESTION, asked
-from cli_runs import COMMAND, CommandLine
+from cli_runs import ABOUT_TOKYO, COMMAND, EVIDENCE, EXPLORED, PAPER, QUESTION, CommandLine, asked
 from kg_agents.trace import RunLine, read_trace
 from loopback_service import Reply, answering
 from oda_runs import ENOUGH
 from scripted_model import Asked, Failure, serving_model
-from story_graphs import GOETHE, TOKYO, write_story
+from small_graphs import GOETHE, TOKYO, write_story
 
 NO_ENTITY = (
     "No answer: what the question is about was not found.\n\n"

@@ -9,8 +9,20 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from ask_runs import ABOUT_TOKYO, CALLED, EVIDENCE, EXPLORED, PAPER, QUESTION, Script, asked
-from cli_runs import CommandLine, Run
+from cli_runs import (
+    ABOUT_TOKYO,
+    CALLED,
+    EVIDENCE,
+    EXPLORED,
+    PAPER,
+    QUESTION,
+    CommandLine,
+    Run,
+    Script,
+    Shown,
+    asked,
+    run_in_terminal,
+)
 from kg_agents.evidence.answers import AgentAnswer, GivenAnswer, RunStep
 from kg_agents.evidence.values import EntityMatch, IdLabels
 from kg_agents.linking import LinkedPart, Linking
@@ -20,8 +32,7 @@ from kg_boundary.shown import visible_line
 from kg_server.commands.run_view import DOING, LiveView, PlainView, RunView
 from kg_server.settings import variable
 from scripted_model import Failure, calling, serving_model
-from story_graphs import TOKYO, write_story
-from terminals import Shown, run_in_terminal
+from small_graphs import TOKYO, write_story
 
 WAYS = ("command line", "file", "environment")
 

@@ -18,7 +18,7 @@ import pytest
 from rich.console import Console
 
 from cli_runs import COMMAND, CommandLine, write_graph
-from embedding_service import Asked, serving
+from embedders import Asked, serving
 from kg_adapters.embedding import MiniLmEmbedder
 from kg_adapters.importing.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
