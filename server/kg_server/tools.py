@@ -15,6 +15,7 @@ from kg_adapters.errors import BackendTimeout, InvalidRequest
 from kg_adapters.models import Direction
 from kg_adapters.protocol import KGAdapter, SupportsSparql
 from kg_server.answers.results import (
+    MOST_HOPS,
     MOST_TOKENS,
     Answer,
     CandidatesResult,
@@ -47,7 +48,7 @@ ClassId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000)]
 RelationId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000, description="Id or label")]
 FeatureId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000, description="Id or label")]
 Limit: TypeAlias = Annotated[int, Field(ge=1, le=200)]
-Hops: TypeAlias = Annotated[int, Field(ge=1, le=4)]
+Hops: TypeAlias = Annotated[int, Field(ge=1, le=MOST_HOPS)]
 Tokens: TypeAlias = Annotated[int | None, Field(ge=500, le=MOST_TOKENS)]
 Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=1_000)]
 Cursor: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000)]

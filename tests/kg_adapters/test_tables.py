@@ -67,6 +67,7 @@ NAMES = [
     ("thing,mathematician\nhttp://e/ada,Ada\nhttp://e/emmy,Emmy\n", ["Ada", "Emmy"]),
     ("iso,state\nGB,England\nDE,Germany\n", ["England", "Germany"]),
     ("code,country,title\nm1,England,Ada\nm2,Germany,Emmy\n", ["Ada", "Emmy"]),
+    ("id,title,last_name,first_name\nm1,Dr,Noether,Emmy\nm2,,Gauss,\n", ["Emmy Noether", "Gauss"]),
     (
         "mathematician,born\nAda,1815\nAda,1816\nEmmy,1882\nSofia,1850\nMary,1780\n",
         ["Ada", "Ada", "Emmy", "Sofia", "Mary"],
@@ -291,6 +292,15 @@ def test_of_very_many_columns_the_first_are_shown_and_how_many_more_there_are(tm
     header, row = (",".join(f"{letter}{place}" for place in range(width)) for letter in "cv")
     line = TablesRead(tmp_path, {"g.csv": f"id,{header}\nr,{row}\n"}).lines[1]
     assert line.endswith(f"c12, and {width - 13:,} more")
+
+
+def test_a_column_of_which_too_few_values_are_ids_comes_with_the_option_that_links_it(tmp_path: Path) -> None:
+    airports = "faa,name\nJFK,Kennedy\nLAX,Los Angeles\nSEA,Seattle\nORD,O'Hare\n"
+    flights = "id,goes\nf1,JFK\nf2,LAX\nf3,SEA\nf4,ORD\nf5,SJU\nf6,BQN\n"
+    read = TablesRead(tmp_path, {"airports.csv": airports, "flights.csv": flights})
+    assert read.links() == set()
+    told = "  4 of 6 values are ids of airports.faa, too few for a link: goes (--link flights.goes=airports.faa)"
+    assert told in read.lines
 
 
 def test_headers_that_repeat_stay_apart(tmp_path: Path) -> None:

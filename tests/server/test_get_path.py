@@ -100,7 +100,7 @@ async def test_no_path_within_the_hops_is_told_apart_from_a_search_that_stopped(
     none = await call(chain, "GetPath", source="e:a", target="e:d", max_hops=2)
     stopped = await call(Hasty(chain.store), "GetPath", source="e:a", target="e:d", max_hops=3)
     assert none.data["status"] == "empty"
-    assert none.summary.startswith("No path links e:a and e:d within 2 hops.")
+    assert none.summary.startswith("No path links e:a and e:d within 2 hops; max_hops=3 looks further.")
     assert stopped.data["status"] == "truncated"
     assert "stopped early" in stopped.summary
 

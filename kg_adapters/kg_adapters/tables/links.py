@@ -13,6 +13,7 @@ from kg_adapters.tables.values import ADDRESS, INTEGER, TEXT, words_of
 SHARE: Final = 0.95
 """What share of a column's distinct values must be ids of the rows that it leads to."""
 _SHARE_OF_SAME_NAME: Final = 0.5
+_SHARE_OF_NEAR: Final = 0.5
 _CONVINCING: Final = 6
 """How many characters beyond the first, of all distinct values together, codes have that are hardly equal by chance."""
 
@@ -65,6 +66,21 @@ class Match:
     def share(self) -> float:
         """The share of distinct values that are ids."""
         return self.matched / max(self.distinct, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A column of ids that many values of another column are, but too few to be sure.
+
+    Args:
+        to: The column of ids, as `TABLE.COLUMN`.
+        distinct: How many distinct values the other column has.
+        matched: How many of them are ids.
+    """
+
+    to: str
+    distinct: int
+    matched: int
 
 
 def match_of(column: ColumnSurvey, target: Target, separator: str) -> Match:
@@ -127,6 +143,17 @@ def _refers(table: str, column: ColumnSurvey, match: Match) -> bool:
         return match.matched == match.distinct and not copied
     mean = column.characters / max(column.count, 1)
     return match.share >= SHARE and match.distinct * (mean - 1) >= _CONVINCING
+
+
+def near_match(table: str, column: ColumnSurvey, targets: Iterable[Target]) -> Near | None:
+    """Return the codes of another table that half of a column's texts are or more, but too few for a link."""
+    if column.kind != TEXT or column.joined:
+        return None
+    mean = column.characters / max(column.count, 1)
+    found = [match_of(column, target, "") for target in targets if not target.counted and target.table != table]
+    near = [each for each in found if _SHARE_OF_NEAR <= each.share < SHARE and each.matched * (mean - 1) >= _CONVINCING]
+    best = max(near, key=lambda match: match.share, default=None)
+    return None if best is None else Near(f"{best.target.table}.{best.target.column}", best.distinct, best.matched)
 
 
 def has_same_name(header: str, target: Target) -> bool:

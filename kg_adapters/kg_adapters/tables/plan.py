@@ -13,12 +13,14 @@ from kg_adapters.tables.iris import ENTITY, own_space
 from kg_adapters.tables.links import (
     SHARE,
     Match,
+    Near,
     Target,
     best_match,
     has_same_name,
     is_named_for,
     match_of,
     names_table,
+    near_match,
 )
 from kg_adapters.tables.options import TableOptions, names_column
 from kg_adapters.tables.rows import SEVERAL, Joined
@@ -40,6 +42,11 @@ _DESCRIPTIONS: Final = frozenset({"description", "summary", "abstract", "comment
 _ALIASES: Final = re.compile(
     "alias|aliases|(?:alt|alternate|alternative|other)names?|alsoknownas|aka|synonyms?|nicknames?|(?:skos)?altlabels?"
 )
+_FULL_NAME: Final = (
+    frozenset({"firstname", "givenname", "forename", "fname"}),
+    frozenset({"lastname", "familyname", "surname", "lname"}),
+)
+"""How columns are called that name a person only together."""
 _SEPARATORS: Final = ("", *SEPARATORS, SEVERAL, WHOLE)
 _LEAST_DISTINCT: Final = 0.8
 _LONGEST_NAME: Final = 80
@@ -80,6 +87,7 @@ class ColumnPlan:
         separator: What separates the values in a cell; nothing where each cell is one.
         link: Where it leads, if it does.
         joined: Whether it is made of other columns.
+        near: A link that would have been made if more of its values were ids.
     """
 
     name: str
@@ -88,6 +96,7 @@ class ColumnPlan:
     separator: str = ""
     link: LinkPlan | None = None
     joined: bool = False
+    near: Near | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +108,14 @@ class TablePlan:
         key: The column with the ids of rows; None where rows are numbered.
         space: What the IRIs of rows begin with.
         joined: What each of the last columns is made of that the source does not have.
+        full_name: The columns with the given and the family name of each row; none where one column names it.
     """
 
     columns: tuple[ColumnPlan, ...]
     key: int | None
     space: str
     joined: Joined = ()
+    full_name: tuple[int, ...] = ()
 
     def place_of(self, role: Role) -> int | None:
         """Return the first column with a role."""
@@ -259,7 +270,12 @@ class _Planning:
         columns = [self._column(place, each) for each in range(len(plain))]
         linked = {each for each, column in enumerate(columns) if column.link is not None and column.link.declared}
         label = next((each for name in NAMES for each in others if plain[each] == name and each not in linked), None)
-        if label is None and not table.source.nested and not (key is not None and _are_names(table.columns[key])):
+        parts = [each for names in _FULL_NAME for each in others if plain[each] in names]
+        # A person's title is no name.
+        full_name = tuple(parts) if len(parts) == len(_FULL_NAME) and (label is None or plain[label] == "title") else ()
+        if full_name:
+            label = None
+        elif label is None and not table.source.nested and not (key is not None and _are_names(table.columns[key])):
             # Names stand first, or behind the id; further on, what is said of a row may be distinct too.
             label = next((each for each in others[:1] if _names_rows(table, each, columns[each])), None)
         roles: dict[int | None, Role] = {
@@ -274,7 +290,7 @@ class _Planning:
             for each, column in enumerate(columns)
         ]
         own = key is None or _target(table, key).own
-        return TablePlan(tuple(columns), key, own_space(table.name) if own else ENTITY, table.joined)
+        return TablePlan(tuple(columns), key, own_space(table.name) if own else ENTITY, table.joined, full_name)
 
     def _column(self, place: int, each: int) -> ColumnPlan:
         """Return what becomes of a column that is neither id nor name."""
@@ -296,7 +312,9 @@ class _Planning:
             return ColumnPlan(column.name, "alias", separator=found)
         match = self._match(place, column, separator)
         if match is None:
-            return ColumnPlan(column.name, "value", column.kind, separator)
+            may_link = self._options.may_link(table.name, column.name)
+            near = near_match(table.name, column, self._targets.values()) if may_link else None
+            return ColumnPlan(column.name, "value", column.kind, separator, near=near)
         return ColumnPlan(column.name, "link", TEXT, match.separator, _link(table, column, match))
 
     def _joined_column(self, place: int, each: int) -> ColumnPlan:

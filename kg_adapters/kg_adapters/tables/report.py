@@ -141,7 +141,7 @@ def report_of(table: TableSurvey, plan: Plan, edges: EdgeSurvey | None) -> Table
         table.rows,
         nested=table.source.nested,
         id=None if plan.key is None else table.names[plan.key],
-        label=_named(plan, "label"),
+        label=" ".join(table.names[each] for each in plan.full_name) or _named(plan, "label"),
         description=_named(plan, "description"),
         aliases=tuple(column.name for _, column in columns if column.role == "alias"),
         links=tuple(
@@ -214,6 +214,10 @@ def _left_out(table: str, columns: Sequence[tuple[ColumnSurvey, ColumnPlan]]) ->
     )
     if blank:
         yield LeftOut(blank, "cells that say NA or the like, left out", _flag("--column", f"{table}.{blank[0]}=text"))
+    for _, column in columns:
+        if (near := column.near) is not None:
+            why = f"{near.matched} of {near.distinct} values are ids of {near.to}, too few for a link"
+            yield LeftOut((column.name,), why, _flag("--link", f"{table}.{column.name}={near.to}"))
     dates = tuple(column.name for survey, column in columns if survey.ambiguous and column.role == "value")
     if dates:
         option = _flag("--column", f"{table}.{dates[0]}=dmy")

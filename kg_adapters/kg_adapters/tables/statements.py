@@ -81,8 +81,9 @@ class TableWriter:
         return keys, [node_of(space, each) if each else "" for each in keys]
 
     def _labels(self, batch: Batch, keys: Sequence[str], nodes: Sequence[str]) -> StatementColumn:
-        place = self._plan.place_of("label")
-        labels = [""] * len(nodes) if place is None else batch.cells(place)
+        named = self._plan.full_name or [place for place in (self._plan.place_of("label"),) if place is not None]
+        cells = [batch.cells(place) for place in named] or [[""] * len(nodes)]
+        labels = [" ".join(filter(None, parts)) for parts in zip(*cells, strict=True)]
         said = [
             (node, label or key)
             for node, label, key in zip(nodes, labels, keys, strict=True)

@@ -21,7 +21,7 @@ from kg_adapters.requests import NeighborRequest, check_path_request
 from kg_adapters.terms import BlankNode, Iri, Node, Triple, node_key
 from kg_boundary.shown import counted
 from kg_server.answers.intermediates import with_intermediates
-from kg_server.answers.results import Answer, AnswerRows, Line, Over, PathsResult, Piece, Status, fitted_rows
+from kg_server.answers.results import MOST_HOPS, Answer, AnswerRows, Line, Over, PathsResult, Piece, Status, fitted_rows
 from kg_server.names import Names, names_of, terms_of
 from kg_server.naming.refusals import described_entity
 from kg_server.ontology import CLASS_KINDS, class_paths
@@ -345,7 +345,8 @@ def _summary(request: PathRequest, found: PathsFound, names: Names, above: int) 
         more = f", and {Count(others, exact=found.total.exact)} more {within}" if others else ""
         summary = f"{counted(above, 'path')} over superclasses {'links' if above == 1 else 'link'} {pair}{more}."
     elif found.total.value == 0 and found.stopped is None:
-        summary = f"No path links {pair} {within}."
+        further = f"; max_hops={request.max_hops + 1} looks further" if request.max_hops < MOST_HOPS else ""
+        summary = f"No path links {pair} {within}{further}."
     else:
         noun = "path links" if found.total.value == 1 else "paths link"
         summary = f"{found.total} {noun} {pair} {within}."

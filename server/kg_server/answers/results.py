@@ -20,6 +20,7 @@ from kg_server.names import MAX_VALUE, Names, ends_of, shown_datatype, terms_of
 BYTES_PER_TOKEN: Final = 3
 
 MOST_TOKENS: Final = 50_000
+MOST_HOPS: Final = 4
 """The largest budget that an answer can be given."""
 
 

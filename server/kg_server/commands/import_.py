@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
@@ -119,8 +120,9 @@ def standard_input(files: Sequence[Path], limits: ReadingLimits) -> Generator[Gi
         yield Given([copy if path == STANDARD_INPUT else path for path in files], copy)
 
 
-_TOKENS: Final = 400
-_LINES: Final = 5
+_TOKENS: Final = 1_000
+_LINES: Final = 12
+_MOST_LABELS: Final = 2_000
 _TRIED: Final = 20
 _LONGEST: Final = 80
 
@@ -154,12 +156,12 @@ async def _question(graph: KGAdapter, index: GraphIndex) -> tuple[str, str]:
     """Return a tool that shows what is said of an entity, and the entity of which most is said."""
     said = np.diff(index.features.starts) + np.diff(index.out.groups)
     said[bare_relations(index)] = -1
-    numbers = [int(number) for number in np.argsort(-said, kind="stable")[:_TRIED]]
+    numbers = [int(number) for number in np.argsort(-said, kind="stable")[:_MOST_LABELS]]
     tool = "GetNeighbor" if len(index.out.neighbors) else "Feature"
     return tool, await _called(graph, [stored_node(index, number) for number in numbers])
 
 
-_RANKED: Final = frozenset({"whole number", "number", "date", "date and time", "year"})
+_RANKED: Final = ("number", "whole number", "date", "date and time", "year")
 
 
 def _expressions(tables: Sequence[TableReport]) -> list[str]:
@@ -173,9 +175,10 @@ def _expressions(tables: Sequence[TableReport]) -> list[str]:
     ranked = (
         f"Top[Type[{each.table}], {column}, 3]"
         for each in rows
+        for ranked_kind in _RANKED
         for kind, columns in each.columns
         for column in columns
-        if kind in _RANKED and _is_typed(column)
+        if kind == ranked_kind and _is_typed(column)
     )
     counts = (f"Count[Type[{each.table}]]" for each in rows)
     return list(filter(None, (next(groups, ""), next(ranked, ""), next(counts, ""))))[:2]
@@ -189,8 +192,10 @@ def _is_typed(name: str) -> bool:
 async def _called(graph: KGAdapter, best: Sequence[Node]) -> str:
     """Return how the first entity is called that has a name of its own; where none has, the first one's id."""
     labels = await graph.labels(best)
-    for node in best:
-        if (label := labels.get(node)) is not None and await _names_one(graph, label, node):
+    # The number of a row names nothing that anybody knows.
+    named = ((node, label) for node in best if (label := labels.get(node, "")) and not label.isdecimal())
+    for node, label in islice(named, _TRIED):
+        if await _names_one(graph, label, node):
             return label
     return graph.prefixes.shorten(next((node for node in best if not isinstance(node, BlankNode)), best[0]))
 
