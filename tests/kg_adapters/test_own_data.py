@@ -59,7 +59,7 @@ def flights() -> Likeness:
     return files, asked
 
 
-COUNTRIES = {
+COUNTRIES: dict[str, tuple[str, str, int, list[str], str]] = {
     "DEU": ("Germany", "DE", 357114, ["AUT", "FRA"], "EUR"),
     "FRA": ("France", "FR", 551695, ["DEU", "ESP"], "EUR"),
     "AUT": ("Austria", "AT", 83871, ["DEU"], "EUR"),

@@ -193,6 +193,7 @@ PLAIN_IRIS = (
     "http://rdf.freebase.com/",
     "http://www.geonames.org/ontology#",
     "http://xmlns.com/foaf/",
+    "http://www.geneontology.org/formats/oboInOwl#",
     "urn:kg-sextant:",
 )
 _IRI = re.compile(r"<([a-z]+:[^<>\"{}|^`\\\s]+)>")

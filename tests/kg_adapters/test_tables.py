@@ -479,7 +479,7 @@ def test_records_that_are_damaged_are_reported_and_the_others_read(
 
 def test_parquet_is_read_as_records_are(tmp_path: Path) -> None:
     pytest.importorskip("arro3.io")
-    content = (DATA / "people.parquet").read_bytes()
+    content = (DATA / "tables" / "people.parquet").read_bytes()
     read = TablesRead(tmp_path, {"g.parquet": content})
     assert (read.problems, read.links()) == ([], {("g.boss", "g.id")})
     assert {"boss e:a", 'born "2020-01-01"^^date'} <= set(read.about("e:b"))

@@ -132,8 +132,6 @@ async def test_a_full_memory_file_is_an_error_and_what_was_kept_stays(tokyo: Loc
 
 R = Iri("http://example.org/r")
 
-CAPITAL, LAND, CITY = ["Q1490", "P36", "Q179645"], ["Q1490", "P17", "Q17"], ["Q1490", "P31", "Q515"]
-
 
 def fact(head: int, tail: int) -> KeptFact:
     return KeptFact(Iri(f"http://example.org/{head}"), R, Iri(f"http://example.org/{tail}"))

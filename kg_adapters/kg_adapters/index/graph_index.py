@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Final, TypeAlias
 from urllib.parse import unquote
 
@@ -402,10 +403,16 @@ def nodes_called(index: GraphIndex, prefixes: Prefixes, text: str) -> list[int]:
     return [number for number in found if not is_bare(number)]
 
 
-def parts(length: int) -> Iterator[slice]:
-    """Yield slices of an array of this length that are small enough to work on."""
-    for first in range(0, length, MOST_AT_ONCE):
-        yield slice(first, min(length, first + MOST_AT_ONCE))
+def parts(length: int, *owners: Ints | Longs) -> Iterator[slice]:
+    """Yield slices of an array of this length that are small enough to work on.
+
+    Args:
+        length: The length.
+        owners: Sorted places in the array that rows belong to, of which each slice has few as well, shape [rows] each.
+    """
+    cuts = (places[MOST_AT_ONCE::MOST_AT_ONCE] for places in owners)
+    bounds = np.unique(np.concatenate(([*range(0, length, MOST_AT_ONCE), length], *cuts)))
+    yield from (slice(int(first), int(end)) for first, end in pairwise(bounds))
 
 
 def name_rows(index: GraphIndex, vocabulary: Vocabulary) -> tuple[Longs, Ints, Bytes]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -19,16 +19,7 @@ from kg_adapters.index.columns import (
     portions,
     spread,
 )
-from kg_adapters.index.graph_index import (
-    MOST_AT_ONCE,
-    Bytes,
-    GraphIndex,
-    Ints,
-    Longs,
-    parts,
-    stored_node,
-    stored_relation,
-)
+from kg_adapters.index.graph_index import Bytes, GraphIndex, Ints, Longs, parts, stored_node, stored_relation
 from kg_adapters.labels import Vocabulary
 from kg_adapters.profile import (
     COMPARED,
@@ -332,12 +323,9 @@ class KindSums:
     def _instances(self) -> tuple[Longs, Longs]:
         index, sums = self._index, Sums()
         edges, values = index.out.owners(), self.value_heads
-        # A node may have many statements, so parts are cut where these are too many to be sorted at once.
-        step = slice(MOST_AT_ONCE, None, MOST_AT_ONCE)
-        bounds = np.unique(np.concatenate(([0], edges[step], values[step], [len(index.nodes)])))
-        for nodes in pairwise(bounds):
-            near = slice(*np.searchsorted(edges, nodes))
-            own = slice(*np.searchsorted(values, nodes))
+        for part in parts(len(index.nodes), edges, values):
+            near = slice(*np.searchsorted(edges, (part.start, part.stop)))
+            own = slice(*np.searchsorted(values, (part.start, part.stop)))
             told = self.told[own]
             heads = np.concatenate((edges[near], values[own][told])).astype(np.int64)
             over = np.concatenate((index.out.relations[near], index.features.relations[own][told]))

@@ -20,7 +20,7 @@ from rich.console import Console
 from cli_runs import COMMAND, CommandLine, write_graph
 from embedders import Asked, serving
 from kg_adapters.embedding import MiniLmEmbedder
-from kg_adapters.importing.build import build_store
+from kg_adapters.importing.build import ImportReport, build_store
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store
@@ -288,7 +288,7 @@ def test_an_import_does_not_show_what_another_one_put_into_its_folder_since(tmp_
         "a": "<http://e/a> <http://e/p> <http://e/b> .",
         "b": "<http://e/a> <http://e/p> <http://e/b>, <http://e/c> .",
     }
-    reports = []
+    reports: list[ImportReport] = []
     for name, text in texts.items():
         (tmp_path / f"{name}.ttl").write_text(text, encoding="utf-8")
         reports.append(build_store([tmp_path / f"{name}.ttl"], tmp_path / "store", ImportOptions(sparql=False)))
