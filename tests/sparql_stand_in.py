@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 import pyoxigraph
 
-from kg_adapters.errors import BackendError, BackendTimeout, InvalidRequest
+from kg_adapters.errors import BackendError, BackendTimeout, InvalidRequest, KGError
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.sparql.pool import SparqlPool
 from kg_adapters.local.sparql.store import ensure_sparql_store
@@ -100,11 +100,12 @@ class StandInEndpoint:
 
 
 class LateEndpoint(StandInEndpoint):
-    """Answers all queries but those with a certain text, which time out."""
+    """Answers all queries but those with a certain text, which time out, or end with another error."""
 
-    def __init__(self, triples: str, late: str) -> None:
+    def __init__(self, triples: str, late: str, error: KGError | None = None) -> None:
         super().__init__(triples)
         self._late = late
+        self._error = error or BackendTimeout("The endpoint gave no answer.")
 
     def recover(self) -> None:
         """Answer every query from now on."""
@@ -121,7 +122,7 @@ class LateEndpoint(StandInEndpoint):
         """See `SparqlEndpoint.query`."""
         if self._late in text:
             self.asked.append(text)
-            raise BackendTimeout("The endpoint gave no answer.")
+            raise self._error
         return await super().query(text, timeout_s=timeout_s, max_rows=max_rows, parameters=parameters)
 
 

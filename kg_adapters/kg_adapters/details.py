@@ -72,7 +72,7 @@ class Details:
 async def details_of(graph: SupportsSparql, facts: Collection[Fact], entity: Node, *, timeout_s: float) -> Details:
     """Return what a graph holds about facts around one entity, in one query, or a second one where it has reifiers.
 
-    Facts with blank nodes have none: no query can name these.
+    Facts with blank nodes or very long texts have none: no query can name these.
 
     Args:
         graph: The graph.

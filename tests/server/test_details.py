@@ -11,11 +11,13 @@ from mcp import Client
 
 from calls import call, reply_of, rows
 from fault_endpoint import serving
+from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError
 from kg_adapters.importing.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store
 from kg_adapters.prefixes import WIKIDATA
+from kg_adapters.testing import ntriples
 from kg_agents.parameters import ToolsSettings
 from kg_agents.running import Question
 from kg_agents.tools.client import connect_tools
@@ -24,6 +26,7 @@ from kg_server.memory.lines import triples_in
 from kg_server.settings import Settings
 from oda_runs import answer, answered, calls
 from remote_graphs import answering_from, tools_over
+from sparql_stand_in import LateEndpoint, adapter_over
 
 # What a full dump of Wikidata holds beside truthy statements, with invented content.
 TURTLE = (
@@ -45,6 +48,7 @@ ex:claim ex:certainty 0.5 . ex:plain ex:knows ex:ada .
 GRAPH ex:one { ex:ada ex:knows ex:bob . }
 GRAPH ex:two { ex:ada ex:knows ex:bob ; ex:likes "tea"@en . }
 """
+    + "".join(f"GRAPH ex:one {{ ex:book ex:text '{number} {'word ' * 800}' . }}\n" for number in range(6))
 )
 HEAD = [
     "rank: preferred; start time: 2016-07-31; reference: P248: ex:paper, P813: 2020-01-01; reference: P854: ex:page; "
@@ -57,6 +61,7 @@ BELOW = {
     ("ex:ada", "ex:knows", "out"): ["in graphs ex:one, ex:two", "ex:since: 1833; ex:source: ex:letter"],
     ("ex:bob", "ex:knows", "in"): ["in graphs ex:one, ex:two", "ex:since: 1833; ex:source: ex:letter"],
     ("ex:ada", "ex:likes", "out"): ["in graph ex:two", "ex:certainty: 0.5"],
+    ("ex:book", "ex:text", "out"): ["in graph ex:one"] * 6,
 }
 
 
@@ -123,6 +128,14 @@ async def test_a_graph_without_details_says_so(tokyo: LocalAdapter) -> None:
     reply = await call(tokyo, "GetNeighbor", entity="Q1490", details=True)
     assert "The graph holds no qualifiers" in reply.summary
     assert "details" not in reply.data
+
+
+@pytest.mark.parametrize("error", [BackendTimeout("No answer came."), InvalidRequest("GRAPH is not known.")])
+async def test_facts_are_shown_where_an_endpoint_does_not_answer_for_their_details(error: KGError) -> None:
+    endpoint = LateEndpoint(ntriples(["a p b"]), "reifies", error)
+    reply = await call(adapter_over(endpoint), "GetNeighbor", entity="ex:a", details=True)
+    assert rows(reply.data["triples"]) == [["ex:a", "ex:p", "ex:b"]]
+    assert f"Details are missing: {error}" in reply.summary
 
 
 async def test_an_agent_may_answer_with_a_detail(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Final
 
 from kg_adapters.details import Detail, Details, details_of
-from kg_adapters.errors import BackendError
+from kg_adapters.errors import KGError
 from kg_adapters.protocol import KGAdapter, SupportsSparql
 from kg_adapters.terms import Fact, Iri, Literal, Node
 from kg_boundary.shown import clipped, counted
@@ -45,7 +45,7 @@ class FactDetails:
             wanted = [fact for fact in facts if fact not in self._read]
             try:
                 found = await details_of(self._graph, wanted, self._entity, timeout_s=self._timeout_s)
-            except BackendError as error:
+            except KGError as error:
                 # The facts are there; only what is held about them is not.
                 self._note = f" Details are missing: {clipped(str(error), 300)}"
             else:

@@ -15,6 +15,8 @@ _DERIVED: Final = Iri("http://www.w3.org/ns/prov#wasDerivedFrom")
 _DIRECT: Final = re.compile(r"(.+/prop/)direct/([A-Z][0-9]+)")
 _TOGETHER: Final = 50
 _LONGEST: Final = 16_000
+_LONGEST_TERMS: Final = 12_000
+"""How many characters the terms of one block may have; a fact with a longer value has no details."""
 _COLUMNS: Final = "?kind ?n ?o ?about ?ref ?key ?value"
 Far: TypeAlias = Iri | Literal
 
@@ -52,7 +54,7 @@ def statement_queries(groups: Sequence[FactsOver]) -> Iterator[str]:
         groups: Facts around one entity.
     """
     reifier = f'{{ SELECT ?about {{ ?about {writing.iri(REIFIES)} ?any }} LIMIT 1 }} BIND("reifies" AS ?kind)'
-    return _packed([reifier, *_statements(groups), *_in_graphs(groups)])
+    return _queries([reifier, *_statements(groups), *_in_graphs(groups)])
 
 
 def annotation_queries(groups: Sequence[FactsOver]) -> Iterator[str]:
@@ -61,7 +63,7 @@ def annotation_queries(groups: Sequence[FactsOver]) -> Iterator[str]:
     Rows are like those of `statement_queries`.
     """
     said = f"?about {writing.iri(REIFIES)} <<( {{}} ?r {{}} )>> ; ?key ?value FILTER(?key != {writing.iri(REIFIES)})"
-    return _packed(f"{block} {_kind('annotation')}" for block in _joined(_facts(groups), said))
+    return _queries(f"{block} {_kind('annotation')}" for block in _joined(_facts(groups), said))
 
 
 def _statements(groups: Sequence[FactsOver]) -> Iterator[str]:
@@ -113,9 +115,9 @@ def _joined(rows: Iterable[_Bound], pattern: str) -> Iterator[str]:
         kept = list(same)
         entity = writing.iri(kept[0].group.entity)
         filled = pattern.format(*((entity, "?o") if outgoing else ("?o", entity)))
-        for first in range(0, len(kept), _TOGETHER):
-            terms = " ".join(f"({' '.join(row.terms)})" for row in kept[first : first + _TOGETHER])
-            yield f"VALUES ({' '.join(kept[0].variables)}) {{ {terms} }} {filled}"
+        terms = (text for row in kept if len(text := f"({' '.join(row.terms)})") <= _LONGEST_TERMS)
+        for part in _packed(terms, _LONGEST_TERMS):
+            yield f"VALUES ({' '.join(kept[0].variables)}) {{ {' '.join(part)} }} {filled}"
 
 
 def _term(far: Far) -> str:
@@ -131,17 +133,19 @@ def _kind(kind: str) -> str:
     return f"BIND({writing.text(kind)} AS ?kind)"
 
 
-def _packed(blocks: Iterable[str]) -> Iterator[str]:
+def _queries(blocks: Iterable[str]) -> Iterator[str]:
     """Yield queries for all blocks, as few as their length allows."""
+    for part in _packed(blocks, _LONGEST):
+        yield f"SELECT {_COLUMNS} {{ {writing.union(part)} }}"
+
+
+def _packed(texts: Iterable[str], longest: int) -> Iterator[list[str]]:
+    """Yield texts together: at most `_TOGETHER`, and of several at most so many characters."""
     together: list[str] = []
-    for block in blocks:
-        if together and sum(map(len, together)) + len(block) > _LONGEST:
-            yield _query(together)
+    for text in texts:
+        if together and (len(together) == _TOGETHER or sum(map(len, together)) + len(text) > longest):
+            yield together
             together = []
-        together.append(block)
+        together.append(text)
     if together:
-        yield _query(together)
-
-
-def _query(blocks: Sequence[str]) -> str:
-    return f"SELECT {_COLUMNS} {{ {writing.union(blocks)} }}"
+        yield together
