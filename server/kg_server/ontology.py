@@ -82,10 +82,14 @@ class Declared:
         return cls(classes, concepts, properties, sum(others))
 
     @property
+    def terms(self) -> int:
+        """How many classes, concepts and properties there are."""
+        return self.classes + self.concepts + self.properties
+
+    @property
     def is_ontology(self) -> bool:
         """Whether the graph is one, and not data with an ontology."""
-        declared = self.classes + self.concepts + self.properties
-        return self.classes + self.concepts > 0 and self.individuals <= declared * _DATA_SHARE
+        return self.classes + self.concepts > 0 and self.individuals <= self.terms * _DATA_SHARE
 
     @property
     def kinds(self) -> frozenset[Iri]:

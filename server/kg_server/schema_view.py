@@ -181,7 +181,9 @@ class _View:
             (identity,) = await identify(self.graph, [text])
             nodes = identity.nodes
             owner = owner or next(filter(None, map(profile.profile_of, nodes)), None)
-        if declared.kinds and (owner is None or declared.is_ontology):
+        # A definition that is not complete may have missed the classes that are declared.
+        may_declare = declared.terms > 0 or not self.schema.complete
+        if may_declare and (owner is None or declared.is_ontology):
             answer = await (await OntologyView.of(self.graph, self.schema, self.max_tokens, nodes)).about(text, nodes)
             if answer is not None:
                 return answer

@@ -19,7 +19,7 @@ from kg_adapters.sparql.queries import Queries
 from kg_server.answers.results import token_count
 from ontologies import ONTOLOGIES, PREFIXES
 from small_graphs import shared_store
-from sparql_stand_in import StandInEndpoint
+from sparql_stand_in import StandInEndpoint, adapter_over, endpoint_of
 
 SCHEMA_ORG = rdflib.Namespace("https://schema.org/")
 KINDS = {OWL.Class, RDFS.Class}
@@ -226,6 +226,13 @@ async def test_a_graph_of_data_says_that_it_has_an_ontology(graph_of: Callable[[
     assert "is an ontology" not in reply.summary
     athlete = await call(graph_of(f"{ONTOLOGIES['DBpedia']} {towns}"), "Schema", about="athlete")
     assert "is a class: owl:Thing > agent > person > athlete." in athlete.summary
+
+
+async def test_a_graph_that_declares_nothing_is_not_asked_for_an_ontology() -> None:
+    endpoint = endpoint_of(["a p b", "b type Town"])
+    reply = await call(adapter_over(endpoint), "Schema", about="nowhere")
+    assert reply.data["status"] == "empty"
+    assert not any("owl#ObjectProperty" in each for each in endpoint.asked)
 
 
 @pytest.mark.parametrize("max_tokens", [500, 1_000, 50_000])
