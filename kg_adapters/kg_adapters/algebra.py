@@ -166,7 +166,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Outranks:
-    """True of a node of which some measured value stands in a relation to some value of another measure of its own.
+    """Holds for a node if one of its values of a measure compares as stated with one of another measure.
 
     Both are ordered as in `ValueOf`: so of dates `1977` is not `=` to `1977-01-01`, but less.
     """

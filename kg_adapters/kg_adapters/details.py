@@ -36,7 +36,7 @@ class Detail:
         about: The number of the statement or reifier that it belongs to, from 1; 0 of a named graph.
         reference: The number of the reference among those of its statement, from 1; 0 of anything else.
         relation: The property; None of a rank and a named graph.
-        value: What the property says, a rank as a text, or the graph.
+        value: The property's value, a rank as a text, or the graph.
     """
 
     kind: Kind

@@ -217,7 +217,7 @@ def own_name(relation: Iri) -> RelationName:
 class RelationIndex:
     """Finds relations by their names: the same but for case, accents, blanks and punctuation, or else word by word.
 
-    Words may stand in any order, and be misspelt a little where they are long. Letters count within a word only. The
+    Words may be in any order, and long ones may be slightly misspelt. Letters count within a word only. The
     number before a name, as in `P1_is_identified_by`, is one more name.
 
     Args:

@@ -104,7 +104,7 @@ class Prefixes:
     def local_names(self, text: str) -> tuple[Iri, ...]:
         """Return the entities that a text may be the local part of, one in each namespace that has a short form.
 
-        Where the prefix of a CURIE is no prefix here, its colon stands for an underscore, and the other way round:
+        Where the prefix of a CURIE is no prefix here, its colon is read as an underscore, and the reverse:
         `CARO:0000066` is `CARO_0000066`.
         """
         text = text.strip()

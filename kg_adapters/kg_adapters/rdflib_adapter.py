@@ -174,7 +174,7 @@ class RdflibAdapter:
 
     The graph is read once, in a thread, when something is first asked, and again after `refresh`: it stays the
     caller's, who must not change it during that. SPARQL is answered by Oxigraph from a copy in a temporary folder,
-    because rdflib cannot stop a query at a deadline; GRAPH tells the graphs of a dataset apart. Statements that are not
+    because rdflib cannot stop a query at a deadline; GRAPH queries the graphs of a dataset. Statements that are not
     RDF, such as those with a blank in an IRI, are skipped.
 
     Args:

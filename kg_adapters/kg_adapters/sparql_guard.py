@@ -170,7 +170,7 @@ _TRIPLE_TERM: Final = re.compile(rf"<<\( *{_TERM} +{_TERM} +{_TERM} *\)>>")
 
 
 def read_query(text: str) -> tuple[Tree, Branch]:
-    """Return the prologue and the query of a SPARQL 1.1 text, in which triple terms of RDF 1.2 stand for IRIs.
+    """Return the prologue and the query of a SPARQL 1.1 text, with IRIs in place of triple terms of RDF 1.2.
 
     Raises:
         UnreadableQuery: The text is not a query.
@@ -473,7 +473,7 @@ def _has_variable(block: Tree) -> bool:
 
 
 def _is_written_with(text: str) -> bool:
-    """Return whether an IRI only stands for the form of a list or a triple term."""
+    """Return whether an IRI only encodes the form of a list or a triple term."""
     return text in _COLLECTIONS or text.startswith(_TRIPLE)
 
 

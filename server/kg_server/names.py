@@ -231,7 +231,7 @@ async def names_of(graph: KGAdapter, terms: Iterable[Node], *, max_tokens: int |
 
 
 async def _labels(graph: KGAdapter, terms: Collection[Node]) -> dict[Node, str]:
-    """Return the labels of terms; that of a class expression without a name is what it says, on one line."""
+    """Return the labels of terms; a class expression without a name is written out, on one line."""
     # Lists are read with what other nodes without a name hold (`kg_server.answers.intermediates`).
     has_classes = OWL in graph.prefixes.namespaces.values()
     unnamed = [term for term in terms if has_classes and isinstance(term, BlankNode)]

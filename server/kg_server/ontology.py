@@ -31,7 +31,7 @@ PROPERTY_KINDS: Final = frozenset(
         *(Iri(f"{OWL}{kind}Property") for kind in ("Object", "Datatype", "Annotation")),
     }
 )
-# What describes an ontology is none of its data.
+# The description of an ontology is not part of its data.
 _SCHEMA: Final = ("http://schema.org/", "https://schema.org/")
 _DESCRIBING: Final = (_RDF, _RDFS, OWL, _SKOS, "http://www.w3.org/ns/shacl#", *(f"{base}DataType" for base in _SCHEMA))
 _DATA_SHARE: Final = 1 / 3
@@ -350,7 +350,7 @@ async def class_paths(graph: KGAdapter, source: Node, target: Node) -> list[Path
 async def _meeting(graph: KGAdapter, source: Node, target: Node, relations: Collection[Iri]) -> Path | None:
     """Return the path over the first node that both ends lead to over some relations, or None."""
     reached: tuple[dict[Node, Triple | None], ...] = ({source: None}, {target: None})
-    # What all things are says nothing in an expression.
+    # The class of all things adds nothing to an expression.
     empty = {_THING} if _EQUIVALENT in relations else set[Node]()
     ahead: list[list[Node]] = [[source], [target]]
     for _ in range(_HIGHEST):

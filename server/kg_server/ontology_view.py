@@ -17,7 +17,7 @@ from kg_server.ontology import Declared, Ontology, read_ontology
 
 _MARKS: Final = ",;:>"
 _MOST_IN_A_LINE: Final = (200, 8)
-"""How many names a line lists, where there is room for all lines and where there is not."""
+"""How many names a line lists, where all lines fit and where they do not."""
 _DEEPEST: Final = 6
 """How many of the classes above one its way down shows."""
 _WAYS: Final = 3
@@ -211,7 +211,7 @@ class OntologyView:
         return _Line(text, properties=((node, None),))
 
     def _place(self, node: Node) -> str:
-        """Return the sentence that says where a class is in the tree."""
+        """Return a sentence with the place of a class in the tree."""
         ontology, (one, many) = self.ontology, self.ontology.words
         ways = dict.fromkeys(self._way(way) for way in ontology.ways_down(node, _WAYS) if len(way) > 1)
         children, below = len(ontology.narrower.get(node, ())), ontology.below[node]

@@ -83,7 +83,7 @@ async def test_graph_tells_graphs_apart_and_plain_patterns_see_their_union_once(
 
 async def test_files_that_are_added_bring_their_graphs(tmp_path: Path) -> None:
     assert imported(tmp_path, "g.trig", TRIG).notes == (
-        "5 statements are in named graphs: GRAPH in Sparql tells which.",
+        "5 statements are in named graphs: GRAPH in Sparql shows which.",
     )
     imported(tmp_path, "more.nq", NQ.replace("dee> .", "dee> <http://example.org/three> ."), update=True)
     async with opened(tmp_path) as graph:
@@ -117,7 +117,7 @@ GRAPH ex:one { ex:ada ex:knows ex:cy ~ ex:seen }
 
 
 async def test_statements_about_triples_are_kept_for_sparql_and_what_reifiers_say_for_all_tools(tmp_path: Path) -> None:
-    note = "2 statements are in named graphs: GRAPH in Sparql tells which. 4 statements are about triples"
+    note = "2 statements are in named graphs: GRAPH in Sparql shows which. 4 statements are about triples"
     assert imported(tmp_path, "g.trig", RDF12).notes[0].startswith(note)
     terms = "SELECT ?t { ?r ?p ?t FILTER(!isIRI(?t) && !isLiteral(?t) && !isBlank(?t)) }"
     rows: list[list[str]] = []

@@ -283,7 +283,7 @@ def test_the_summary_shows_links_with_their_share_and_the_options_that_change_th
         "  year: year",
         "  whole number: month, day, dep_time, flight, distance, hour",
         "  date and time: time_hour",
-        "  cells that say NA or the like, left out: dep_time, time_hour (--column flights.dep_time=text)",
+        "  cells with NA or the like, left out: dep_time, time_hour (--column flights.dep_time=text)",
     ]
 
 

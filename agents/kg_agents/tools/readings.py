@@ -231,7 +231,7 @@ def _neighbors(call: ToolCall, found: ToolResult, said: str) -> _Stated:
     near = {*found.read.values(), str(call.arguments.get("entity"))}
     counted = call.arguments.get("relation") and found.total is not None
     computed = [ComputedResult(said, str(found.total))] if counted else []
-    # A qualifier is said of a fact, so it is no fact of the entity; the fact is what it rests on.
+    # A qualifier describes a fact, not the entity, so that fact is its evidence.
     for *fact, kind, _, about, value in (row for row in found.details if len(row) == _DETAIL):
         computed.append(ComputedResult(f"{about or kind} of [{', '.join(fact)}]", value, (triple_of(fact),)))
     return (
@@ -242,7 +242,7 @@ def _neighbors(call: ToolCall, found: ToolResult, said: str) -> _Stated:
 
 
 def _retrieved(call: ToolCall, found: ToolResult, said: str) -> _Stated:
-    """Return the facts of the cards, and those that tell namesakes."""
+    """Return the facts of the cards, and those that distinguish namesakes."""
     del call, said
     rows = [row for row in found.candidates if row]
     facts: list[Triple] = []

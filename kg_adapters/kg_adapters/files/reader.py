@@ -173,7 +173,7 @@ def _parsed(line: bytes, _number: int) -> Iterable[ox.Quad]:
 
 @dataclass
 class Quads:
-    """What the rows of an import do not say.
+    """What an import records besides rows.
 
     Args:
         merge_graphs: Whether statements are taken out of their named graphs.
@@ -200,10 +200,10 @@ class SourceReader:
         first_file: The number of the first file, which labels of blank nodes get; None where one file is the graph.
         limits: What one file may ask for.
         languages: The languages of names, where a file has those of all.
-        tables: What people said about tables; the rest is found.
+        tables: The options of tables; what they leave open is found.
         label_keys: Which features name the nodes of a `graph.json`, as `TYPE=FEATURE`.
         keep: Which statements are read; all when None.
-        quads: Takes what no row says.
+        quads: Takes what rows do not hold.
         on_wait: Called again and again while a file is parsed and gives nothing; what it raises ends the reading.
 
     Raises:

@@ -378,7 +378,7 @@ def _holds_records(text: bytes) -> bool:
             elif _has_object(stream):
                 return True
     except BrokenJson:
-        # What was seen of it does not tell.
+        # The part that was read does not decide it.
         return False
     return False
 

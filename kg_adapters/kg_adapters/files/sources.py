@@ -24,17 +24,17 @@ RDF_FORMATS: Final = {
 }
 GRAPH_JSON: Final = ".json"
 ENTITY_JSON: Final = ".wikidata"
-"""Wikidata's entities; no file is called so, its content tells it."""
+"""Wikidata's entities; no file has this ending, its content is recognised."""
 KGDATA: Final = ".kgdata"
-"""Triples by topic; no file is called so, its content tells it."""
+"""Triples by topic; no file has this ending, its content is recognised."""
 SQLITE: Final = frozenset({".sqlite", ".sqlite3", ".db"})
 """Endings of databases; the first is the form of them all."""
 JSON_LINES: Final = frozenset({".jsonl", ".ndjson"})
 RECORDS: Final = ".records"
-"""JSON with objects in lists; no file is called so, its content tells it."""
+"""JSON with objects in lists; no file has this ending, its content is recognised."""
 PARQUET: Final = ".parquet"
 ENTRIES: Final = ".entries"
-"""JSON with an object for each key; no file is called so, its content tells it."""
+"""JSON with an object for each key; no file has this ending, its content is recognised."""
 TABLES: Final = frozenset({".csv", ".tsv", PARQUET, *SQLITE, *JSON_LINES, RECORDS, ENTRIES})
 FORMATS: Final = frozenset({*RDF_FORMATS, GRAPH_JSON, *TABLES} - {RECORDS, ENTRIES})
 """Endings that tell what a file holds, or about what."""

@@ -25,7 +25,7 @@ class ImportOptions:
         follow_links: Whether links in a folder are followed that lead outside of it.
         relations: Relations to keep, as `P31`, prefixed names or IRIs, with names and descriptions in the languages of
             the vocabulary; every statement when empty.
-        tables: What is said about tables; the rest is found.
+        tables: The options of tables; what they leave open is found.
         limits: What one file may ask for while it is read; they leave the store as it is, so no store is named by them.
     """
 

@@ -48,7 +48,7 @@ class QuadCounts(BaseModel):
     def summary(self) -> str:
         """Sentences for whoever imports; nothing where there is nothing to count."""
         kept = (
-            f"{counted(self.in_graphs, 'statement is', 'statements are')} in named graphs: GRAPH in Sparql tells which."
+            f"{counted(self.in_graphs, 'statement is', 'statements are')} in named graphs: GRAPH in Sparql shows which."
         )
         merged = f"{counted(self.merged, 'statement was', 'statements were')} in named graphs, which are merged."
         about = counted(self.triple_terms, "statement is", "statements are")
@@ -58,7 +58,7 @@ class QuadCounts(BaseModel):
 
     @property
     def about_graphs(self) -> str:
-        """What the answer to a query with GRAPH has to say; nothing where all graphs are kept."""
+        """A note for answers to queries with GRAPH; empty where all graphs are kept."""
         return MERGED.format(merged=self.merged) if self.merged else "" if self.in_graphs else NO_GRAPHS
 
 

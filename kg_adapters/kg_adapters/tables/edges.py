@@ -41,7 +41,7 @@ class EdgeColumns:
         relation: That of the relations, if there is one.
         tail: That of the tails.
         header: Whether the first row is a header.
-        unread: The headers of columns that say nothing here.
+        unread: The headers of columns that are ignored.
     """
 
     head: int
@@ -63,7 +63,7 @@ def edge_columns(table: TableSurvey) -> EdgeColumns | None:
         return EdgeColumns(head, relation, tail, unread=tuple(table.names[each] for each in said if each != relation))
     if len(names) != 3 or table.rows + 1 < _FEWEST_EDGES or not table.even or not table.repeated:
         return None
-    # What a header calls the relations is none of them.
+    # The header of the second column would not be among its values.
     return EdgeColumns(0, 1, 2, header=False) if table.columns[1].kind == TEXT else None
 
 
@@ -183,7 +183,7 @@ class EdgePlan:
     Args:
         kinds: The kind of values that each relation leads to, or None where it leads to entities.
         spaces: What the IRIs of heads and of tails begin with.
-        known: The ids of rows of other tables, which have names of their own.
+        known: The ids of rows of other tables, which have names already.
         at: Where the table has its edges; None where they are in no table.
     """
 
@@ -248,7 +248,7 @@ def _column(
 
 
 def _unnamed(names: Mapping[str, str], known: Hashes) -> dict[str, str]:
-    """Return the nodes of which no row of a table says the name."""
+    """Return the nodes that no row of a table names."""
     fresh = [(node, text) for node, text in names.items() if not is_address(text)]
     hashes = np.fromiter((hash(text) for _, text in fresh), np.int64, len(fresh))
     return {node: text for (node, text), row in zip(fresh, np.isin(hashes, known).tolist(), strict=True) if not row}

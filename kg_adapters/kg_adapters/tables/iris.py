@@ -21,7 +21,7 @@ def own_space(table: str) -> str:
 
 
 def node_of(space: str, text: str) -> str:
-    """Return the IRI of the entity or relation that a text stands for."""
+    """Return the IRI of the entity or relation that a text names."""
     return text if is_address(text) else space + escaped(text)
 
 

@@ -22,7 +22,7 @@ _ROLES: Final = re.compile(
     "parent|manager|boss|supervisor|predecessor|successor|previous|next|refs?|reports|spouse|mother|father|partner|"
     "mentor|leader|head|friends?|related|similar|replaces"
 )
-"""What a column is called that refers to other rows of its own table."""
+"""Names of columns that refer to other rows of the same table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Target:
         table: The name of its table.
         column: Its header.
         ids: Its values.
-        counted: Whether they are numbers, which say nothing by themselves.
+        counted: Whether they are numbers, which many tables share by chance.
         own: Whether they are valid in their own table only.
     """
 

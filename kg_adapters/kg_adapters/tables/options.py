@@ -1,4 +1,4 @@
-"""What people say about their tables: which columns hold ids, what others hold, and where they lead."""
+"""The options of tables: which columns hold ids, what others hold, and where they lead."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from kg_adapters.tables.values import CHOSEN_KINDS, Kind
 from kg_boundary.shown import in_quotes, listed
 
 ALL_LINKS: Final = "all"
-"""What stands for every column, where links are switched off."""
+"""The value that means every column, where links are switched off."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """What people say about the tables of an import; the rest is found.
+    """The options of the tables of an import; what they leave open is found.
 
     Args:
         id_columns: Columns with the ids of rows: `COLUMN` of every table that has it, or `TABLE=COLUMN`.
@@ -24,7 +24,7 @@ class TableOptions:
         no_links: Columns that refer to no table, as `COLUMN` or `TABLE.COLUMN`; `all` for every column.
 
     Raises:
-        InvalidRequest: One of them is not written so.
+        InvalidRequest: One of them is malformed.
     """
 
     id_columns: tuple[str, ...] = ()
@@ -67,19 +67,19 @@ class TableOptions:
         return None
 
     def kind_of(self, table: str, column: str) -> tuple[Kind, ...]:
-        """Return the kinds that a column may have; none where nothing was said."""
+        """Return the kinds that a column may have; empty without an option."""
         return CHOSEN_KINDS.get(_said(self.kinds, table, column), ())
 
     def separator_of(self, table: str, column: str) -> str:
-        """Return what separates the values in a column's cells; nothing where nothing was said."""
+        """Return what separates the values in a column's cells; empty without an option."""
         return _said(self.splits, table, column)
 
     def link_of(self, table: str, column: str) -> str:
-        """Return what a column refers to, as `TABLE.COLUMN`; nothing where nothing was said."""
+        """Return what a column refers to, as `TABLE.COLUMN`; empty without an option."""
         return _said(self.links, table, column)
 
     def may_link(self, table: str, column: str) -> bool:
-        """Return whether a column may refer to a table without being told so."""
+        """Return whether a column may refer to a table without an option."""
         return not any(text == ALL_LINKS or names_column(text, table, column) for text in self.no_links)
 
     def check(self, tables: Sequence[tuple[str, Sequence[str]]]) -> None:

@@ -64,7 +64,7 @@ def parquet_batches(
 
 
 def _check(file: IO[bytes]) -> None:
-    """Make sure that a file ends as it should, since its end says where everything is.
+    """Make sure that a file ends as it should, since its end holds the index of all parts.
 
     Raises:
         Refused: It does not.

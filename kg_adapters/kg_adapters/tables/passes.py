@@ -21,7 +21,7 @@ class SurveyTask:
     """Survey the tables of a file.
 
     Args:
-        options: What people said about them.
+        options: The options of the tables.
         edges: Where tables have their edges that are known to be lists of edges; if there are any, only these are
             surveyed.
         joined: Columns of tables that may be an id together; if there are any, only these are surveyed.
@@ -92,7 +92,7 @@ def _survey_joined(task: SurveyTask, tables: Iterable[TableBatch], on_batch: Cal
 def planned_statements(
     task: WriteTask, tables: Iterable[TableBatch], problem: Problem
 ) -> Iterator[list[StatementColumn]]:
-    """Yield the statements of the tables of a file as their plans say."""
+    """Yield the statements of the tables of a file by their plans."""
     writers: dict[str, Callable[[SourceTable, Batch], list[StatementColumn]]] = {}
     for table, batch in tables:
         plan = task.plans.get(table.name)
@@ -120,7 +120,7 @@ def plan_sources(
 
     Args:
         sources: The files.
-        options: What people said about their tables.
+        options: The options of their tables.
         surveyed: Returns what is known about the tables of a file; nothing where it cannot be read.
     """
     found = [

@@ -133,7 +133,7 @@ def plan_tables(
     Args:
         tables: What is known about each.
         edges: By their places, what is known about those that are lists of edges.
-        options: What people said about them.
+        options: Their options.
 
     Raises:
         InvalidSource: A column that was named is in no table.
@@ -276,7 +276,7 @@ class _Planning:
         if full_name:
             label = None
         elif label is None and not table.source.nested and not (key is not None and _are_names(table.columns[key])):
-            # Names stand first, or behind the id; further on, what is said of a row may be distinct too.
+            # Names come first, or right after the id; in later columns, descriptions may be distinct too.
             label = next((each for each in others[:1] if _names_rows(table, each, columns[each])), None)
         roles: dict[int | None, Role] = {
             next((each for each in others if plain[each] in _DESCRIPTIONS), None): "description",
@@ -318,7 +318,7 @@ class _Planning:
         return ColumnPlan(column.name, "link", TEXT, match.separator, _link(table, column, match))
 
     def _joined_column(self, place: int, each: int) -> ColumnPlan:
-        """Return what becomes of a column that is made of others: it is called for the rows that it leads to."""
+        """Return what becomes of a column that is made of others: it is named after the rows that it leads to."""
         table = self._tables[place]
         column = table.columns[each]
         match = self._match(place, column, "")
@@ -374,7 +374,7 @@ _LEAST_KNOWN: Final = 0.95
 def _target(table: TableSurvey, place: int) -> Target:
     column = table.columns[place]
     ids = np.zeros(0, np.int64) if column.distinct is None else column.distinct
-    # Numbers are given anew in every table, like what a database calls a key; other ids say what they mean.
+    # Every table numbers its rows from the start, as databases number keys; other ids mean the same everywhere.
     own = column.counted or column.joined or column.name == table.source.key
     return Target(table.name, column.name, ids, column.counted, own)
 

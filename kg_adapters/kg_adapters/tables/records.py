@@ -44,7 +44,7 @@ class _Growing:
         self.count = 0
 
     def place(self, key: str, leads_to: str = "") -> int:
-        """Return the column of a key; what is nested has a column of its own."""
+        """Return the column of a key; nested values have a separate column."""
         found = self._places.get((key, bool(leads_to)))
         if found is not None:
             return found
@@ -166,7 +166,7 @@ class RecordTables:
         return number
 
     def _entry(self, table: _Growing, line: int, record: Record) -> int:
-        """Return the number of the row of what an id or key stands for: the same wherever it says the same."""
+        """Return the number of the row of an id or key: the same for equal content."""
         said = blake2b(f"{table.name}\n{json.dumps(record, sort_keys=True)}".encode(), digest_size=16).digest()
         number = self._entries.get(said)
         if number is None:

@@ -73,7 +73,7 @@ class TableReport:
         links: The columns that lead to rows.
         columns: The other columns, or the relations of edges, by the kind of their values.
         left_out: What was left out.
-        repeated: Where an id stands twice, and what was done about it; else empty.
+        repeated: Which rows have the same id, and what was done about it; else empty.
     """
 
     path: str
@@ -213,7 +213,7 @@ def _left_out(table: str, columns: Sequence[tuple[ColumnSurvey, ColumnPlan]]) ->
         if len(survey.blank) and column.role == "value" and column.kind != TEXT
     )
     if blank:
-        yield LeftOut(blank, "cells that say NA or the like, left out", _flag("--column", f"{table}.{blank[0]}=text"))
+        yield LeftOut(blank, "cells with NA or the like, left out", _flag("--column", f"{table}.{blank[0]}=text"))
     for _, column in columns:
         if (near := column.near) is not None:
             why = f"{near.matched} of {near.distinct} values are ids of {near.to}, too few for a link"
@@ -225,7 +225,7 @@ def _left_out(table: str, columns: Sequence[tuple[ColumnSurvey, ColumnPlan]]) ->
 
 
 def _repeated(table: TableSurvey, plan: TablePlan) -> str:
-    """Return where an id stands in two rows, or in a column of ids none."""
+    """Return which id is in two rows, or which row has none in a column of ids."""
     place = repeated_id(table, plan)
     repeat = None if place is None else table.columns[place].repeat
     if place is None or repeat is None:

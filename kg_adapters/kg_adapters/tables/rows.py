@@ -21,7 +21,7 @@ Joined: TypeAlias = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class SourceTable:
-    """What a source says about a table.
+    """What a source declares about a table.
 
     Args:
         name: What it is called, unlike any other table of the source; its rows are of the class of this name.
@@ -105,12 +105,12 @@ _NO_PART: Final = frozenset(map(_escaped, MISSING))
 
 
 def blank_joined(cells: Iterable[str]) -> set[str]:
-    """Return those of joined cells in which one stands for no value, such as `NA`."""
+    """Return those of joined cells in which one means no value, such as `NA`."""
     return {cell for cell in cells if not _NO_PART.isdisjoint(cell.split(_BETWEEN))}
 
 
 def joined_header(headers: Sequence[str]) -> str:
-    """Return what a column is called that is made of others."""
+    """Return the header of a column that is made of others."""
     return ", ".join(headers)
 
 
@@ -157,7 +157,7 @@ def is_batch(rows: int, width: int, characters: int) -> bool:
 
 
 _SIGNS: Final = {".tsv": "\t"}
-# Wider ones are matrices, of which each cell would be a relation of its own.
+# Wider ones are matrices, of which each column would become a relation.
 _MOST_COLUMNS: Final = 25_000
 _SNIFFED: Final = 1 << 16
 _UTF_16: Final = (BOM_UTF16_LE, BOM_UTF16_BE)
@@ -174,7 +174,7 @@ def csv_batches(source: Source, stream: IO[bytes], problem: Problem, limits: Rea
     Args:
         source: The file.
         stream: Its content.
-        problem: Called for every row that cannot be read, and where there is none; it raises, or lets the rest be read.
+        problem: Called for every row that cannot be read, and for a table without rows; it raises, or reading goes on.
         limits: How long a cell may be.
 
     Raises:
@@ -215,7 +215,7 @@ def check_width(columns: int, place: str) -> None:
 
 
 def distinct(headers: Sequence[str]) -> tuple[str, ...]:
-    """Return headers of which none is empty or stands twice."""
+    """Return headers that are distinct and not empty."""
     names: dict[str, None] = {}
     for place, header in enumerate(headers, start=1):
         name = header or f"column {place}"

@@ -1,4 +1,4 @@
-"""Write the statements of a table with an entity in each row, as its plan says."""
+"""Write the statements of a table with an entity in each row, by its plan."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
@@ -38,7 +38,7 @@ class TableWriter:
         }
 
     def statements(self, batch: Batch) -> list[StatementColumn]:
-        """Return what some rows say; at first, also the names of the class and of the relations."""
+        """Return the statements of some rows; at first, also the names of the class and of the relations."""
         begun = bool(self._said)
         self._said += len(batch.lines)
         return [*([] if begun else self._headers()), *self._statements(batch)]
@@ -114,7 +114,7 @@ _NOTHING: Final = frozenset({""})
 
 
 def _said(nodes: list[str], cells: Sequence[str], missing: frozenset[str]) -> tuple[list[str], list[str]]:
-    """Return the cells that say something, and the nodes that they are about."""
+    """Return the cells that are not blank, and the nodes that they are about."""
     if missing.isdisjoint(cells):
         return nodes, list(cells)
     kept = [cell not in missing for cell in cells]

@@ -61,7 +61,7 @@ class ColumnSurvey:
         count: How many cells are not empty.
         characters: How many characters these have.
         distinct: The distinct cells that are not empty; None where they can be no ids, or are too many.
-        blank: Those of them that stand for no value, such as `NA`.
+        blank: Those of them that mean no value, such as `NA`.
         parts: By what may separate values in a cell, the distinct parts.
         worded: How many of a sample of cells are words, not codes or numbers, as a share.
         examples: The first distinct cells.
@@ -96,7 +96,7 @@ class ColumnSurvey:
         return plain(self.name)
 
     def differs_in(self, rows: int) -> bool:
-        """Return whether each of so many rows has a cell of its own."""
+        """Return whether each of so many rows has a different cell."""
         return self.distinct is not None and rows == self.count == len(self.distinct)
 
 
@@ -105,7 +105,7 @@ class TableSurvey:
     """What is known about a table.
 
     Args:
-        source: What its source says about it.
+        source: What its source declares about it.
         rows: How many there are below the header.
         columns: Its columns.
         even: Whether all rows have as many cells as the header.
@@ -135,7 +135,7 @@ class TableSurvey:
         return replace(self, columns=(*self.columns, *joined.columns), joined=(*self.joined, *joined.joined))
 
     def is_unique(self, place: int) -> bool:
-        """Return whether every row has a cell of its own in a column."""
+        """Return whether every row has a different cell in a column."""
         return self.columns[place].differs_in(self.rows)
 
 
@@ -309,7 +309,7 @@ class TableSearch:
 
     Args:
         table: The table.
-        options: What people said about it.
+        options: The options of tables.
     """
 
     def __init__(self, table: SourceTable, options: TableOptions) -> None:

@@ -19,7 +19,7 @@ def _spellings(word: str) -> Iterator[str]:
 
 
 MISSING: Final = frozenset(spelling for word in _MISSING for spelling in _spellings(word))
-"""What stands for no value among numbers, dates and truth values; in texts only nothing does."""
+"""Cells that mean no value among numbers, dates and truth values; among texts only the empty one does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ class KindSearch:
         self._any = False
 
     def add(self, cells: Iterable[str]) -> None:
-        """Add values; what stands for none is left out."""
+        """Add values; those that mean no value are left out."""
         if not self._left:
             return
         values = [cell for cell in cells if cell not in MISSING]

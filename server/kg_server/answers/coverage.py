@@ -239,9 +239,9 @@ def absence_among(
 
 
 async def thinness(graph: KGAdapter, entities: Sequence[Node], relations: Sequence[Iri]) -> str:
-    """Return half a sentence on a count of what relations lead to, which few of a class have; nothing otherwise.
+    """Return half a sentence on a count of what relations lead to, which few of a class have; else an empty text.
 
-    A share of those that a relation leads to says nothing of what is missing.
+    The share of those that a relation leads to does not show what is missing.
     """
     classes = await _folded_over(graph, await classes_of(graph, await graph.profile(), entities), relations)
     shares = [known.coverage(each, "out") for known in classes for each in relations]
@@ -270,7 +270,7 @@ async def folded(
     Args:
         graph: The graph.
         known: The class.
-        relation: The only relation that is counted so; None for all, and then the outgoing ones stand for both.
+        relation: The only relation that is counted so; None for all, and then the outgoing ones represent both.
         off: By how much the share of those that have either may be too small.
     """
     inverse_of = (await graph.profile()).inverse_of
@@ -352,7 +352,7 @@ def _split(noun: str) -> tuple[str, str, str]:
 
 
 async def _otherwise(graph: KGAdapter, entity: Node, relations: Sequence[Iri]) -> str:
-    """Return what to say where an entity has values over relations of which edges were asked for, or the reverse."""
+    """Return a remark where an entity has values over relations of which edges were asked for, or the reverse."""
     pages = await graph.features(FeatureRequest((entity,), frozenset(relations), 1))
     if entity in pages:
         values = pages[entity].total

@@ -74,7 +74,7 @@ class FactDetails:
                 yield relation, Iri(relation.value.replace(_DIRECT, "/entity/"))
 
     def note(self, facts: Sequence[Fact]) -> str:
-        """Return what the answer has to say about the details of these facts beside showing them."""
+        """Return a remark on the details of these facts for the answer's first line."""
         return self._note or ("" if any(fact in self._details for fact in facts) else NOTHING)
 
     def lines(self, fact: Fact, names: Names) -> Iterator[str]:
@@ -110,7 +110,7 @@ def _texts(details: Sequence[Detail], names: Names) -> Iterator[str]:
     graphs = [names.term(each.value, marks=_MARKS) for each in details if each.kind == "graph"]
     if graphs:
         yield f"in {'graph' if len(graphs) == 1 else 'graphs'} {', '.join(graphs)}"
-    # A normal rank is what statements have unless somebody says otherwise.
+    # Statements have the normal rank by default.
     ranks = [str(each.value) for each in details if each.kind == "rank"]
     yield from (f"rank: {rank}" for rank in ranks if rank != "normal")
     for each in details:

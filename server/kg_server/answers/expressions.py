@@ -56,7 +56,7 @@ _LIMITS: Final = {
     }.items()
 }
 _CLOSED: Final = frozenset({ONE_OF, FIRST, _ON_DATATYPE})
-"""What is written so that it needs no brackets inside another expression."""
+"""Expressions that need no brackets inside another one."""
 THROUGH: Final = frozenset((*_FILLED, *_CLASS_OF_COUNT, *_JOINED, COMPLEMENT, FIRST, _REST))
 """The relations from a class expression to the classes that it names."""
 _READ: Final = THROUGH | {
@@ -76,7 +76,7 @@ class Expressions:
     held: Mapping[Node, Mapping[Iri, Sequence[Term]]]
 
     def members(self, node: Term) -> Sequence[Term]:
-        """Return the classes that a union is of, and the term itself where it is none."""
+        """Return the members of a union, or the term itself if it is not a union."""
         union = None if isinstance(node, Literal) else self.of(node).get(UNION)
         return (node,) if union is None else self.items(union)
 
@@ -103,7 +103,7 @@ class Expressions:
             met.add(at)
             items.append(held[FIRST][0])
             at = held[_REST][0] if _REST in held else None
-        # A cell that was not read, or was met before, stands for what is missing.
+        # A cell that was not read, or is in a cycle, shows as missing.
         return [*items, at] if items and isinstance(at, BlankNode) else items or terms
 
 

@@ -140,7 +140,7 @@ async def neighborhood(
     max_tokens: int,
     details_s: float | None = None,
 ) -> Answer:
-    """Answer GetNeighbor; with the details of the facts where `details_s` seconds are given for reading them.
+    """Answer GetNeighbor; with the details of the facts where there are `details_s` seconds to read them.
 
     Raises:
         InvalidRequest: An id or the cursor is not one.

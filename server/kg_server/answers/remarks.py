@@ -133,7 +133,7 @@ _MOST_ROUNDED: Final = 5
 
 
 async def rounded_values(graph: KGAdapter, relations: Sequence[Iri]) -> str:
-    """Return of which relations numbers are not computed with digit by digit; empty where it is none."""
+    """Return a remark on relations whose numbers are rounded in computations; empty where there are none."""
     if not relations:
         return ""
     names = await names_of(graph, relations[:_MOST_ROUNDED])

@@ -333,7 +333,7 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
     ] = None,
     no_link: Annotated[
         list[str] | None,
-        typer.Option(metavar="TABLE.COLUMN", help="A column that refers to no table; all stands for every column."),
+        typer.Option(metavar="TABLE.COLUMN", help="A column that refers to no table; all means every column."),
     ] = None,
     prefix: options.Prefix = None,
     update: Annotated[

@@ -167,7 +167,7 @@ def counted_as(text: str) -> float:
     """Return the number that a text is, with which `Count[…]` compares.
 
     Raises:
-        Unfit: It is none.
+        Unfit: It is not one.
     """
     if (number := written_number(text)) is None:
         raise Unfit("Count[…] compares with a whole number, as in Count[capital] = 0.")

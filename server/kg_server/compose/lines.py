@@ -200,7 +200,7 @@ def spelled(start: int, end: int, source: str) -> str:
 
 
 def told(number: int, call: Call, asked: RemarkRequest, computed: Computed, heard: Heard, prefixes: Prefixes) -> Worked:
-    """Return the pieces that say what a call found."""
+    """Return the pieces that describe what a call found."""
     written = _Lines(number, asked, prefixes)
     lines = tuple(written.of(computed))
     single = asked.counting or isinstance(asked.question, Aggregated)

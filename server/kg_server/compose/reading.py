@@ -259,7 +259,7 @@ class Reader:
         return kept
 
     def _is_none(self, value: Words) -> bool:
-        """Return whether a value says that there is none; in quotation marks it is a name."""
+        """Return whether a value is the keyword `none`; in quotation marks it is a name."""
         if value.quoted or value.text.casefold() != "none":
             return False
         if (named := self.naming.exactly(value.text)) is not None:

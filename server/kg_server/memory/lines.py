@@ -29,7 +29,7 @@ _ALSO: Final = re.compile(r", also over [^|\s,]+(?:, [^|\s,]+)*\.$")
 _BECAUSE: Final = "because "
 """What a line of evidence of Compose begins with."""
 _STATES_NOTHING: Final = re.compile(r"(?:Exact|Close): .*|also \| .*\d|Also around .* \| .*|\s*· .*")
-"""Lines that only count, say how a name was read, or show details of the fact above."""
+"""Lines that only count, report how a name was read, or show details of the fact above."""
 
 # First lines of answers. Those about one entity name the relation too, where the lines below leave it out.
 _MAX_HEADING: Final = 1_000

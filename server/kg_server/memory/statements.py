@@ -211,7 +211,7 @@ class _Part:
 
 
 _Named: TypeAlias = Mapping[_Part, Sequence[Node] | KGError]
-"""What names stand for: one thing, or all relations of a name."""
+"""What names mean: one thing, or all relations of a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +331,7 @@ def _mention(text: str, label: str | None, prefixes: Prefixes, position: Positio
 
 
 async def _named(graph: KGAdapter, parts: Sequence[_Part]) -> _Named:
-    """Return the one thing or the relations that each part is exactly the name of, or why it is none."""
+    """Return the one thing or the relations that each part exactly names, or why it names none."""
     found: dict[_Part, Sequence[Node] | KGError] = {}
     for part in dict.fromkeys(parts):
         try:

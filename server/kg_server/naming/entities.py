@@ -354,7 +354,7 @@ async def naming_refusal(graph: KGAdapter, identity: Identity) -> KGError:
 
 
 async def told_apart(graph: KGAdapter, nodes: Sequence[Node], *, namesakes: bool = True) -> list[str]:
-    """Return entities with their ids and what tells them apart: description, types and, of namesakes, a fact."""
+    """Return entities with their ids and what distinguishes them: description, types and, of namesakes, a fact."""
     sketches = await sketches_of(graph, nodes, [nodes] if namesakes else ())
     return [", ".join(sketches.of(node, ",;:")) for node in nodes]
 

@@ -67,7 +67,7 @@ async def require_entity(graph: KGAdapter, text: str) -> Node:
 
 
 async def described_entity(graph: KGAdapter, text: str) -> tuple[Node, Description]:
-    """Return the entity that an id stands for, with what it is.
+    """Return the entity of an id, with its description.
 
     Raises:
         InvalidRequest: It is no id.

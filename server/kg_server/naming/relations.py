@@ -74,7 +74,7 @@ class Chosen:
 
 
 async def said_of_union(graph: KGAdapter, relations: Sequence[Iri], name: str, *, taken: bool = True) -> str:
-    """Return the sentence that a name is that of several relations, with what tells the first of them apart."""
+    """Return a sentence on a name that several relations have, with what distinguishes the first of them."""
     return namesakes(
         name, "relations", await told_apart(graph, relations[:_NAMED_TOGETHER]), len(relations), taken=taken
     )
@@ -128,12 +128,12 @@ async def relation_of(
     around: Sequence[Node] = (),
     trusting: bool = False,
 ) -> Chosen:
-    """Return the relations or features that a text stands for.
+    """Return the relations or features that a text names.
 
     Args:
         graph: Where it occurs.
         text: Its id or a name of it.
-        sort: Which of the two is wanted, for what an error says; either is returned.
+        sort: Which of the two is wanted, for error messages; either is returned.
         around: The entities in question.
         trusting: Take an id unseen, where what is asked for next tells whether the graph has it.
 

@@ -230,7 +230,7 @@ class _Report:
 
 
 def _row(group: RelationGroup, names: Names) -> Line:
-    """Return a group as `ObserveResult.groups` has it; its facts say what the ids in it are called."""
+    """Return a group as `ObserveResult.groups` has it; its facts have the labels of the ids in it."""
     far = (names.literal(term) if isinstance(term, Literal) else names.entity_id(term) for term in group.far)
     way = "in" if group.inverse else "out"
     first = (names.entity_id(group.near), names.relation_id(group.relation), way, counted(group))

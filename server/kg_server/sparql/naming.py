@@ -214,7 +214,7 @@ async def _ambiguous(graph: KGAdapter, meant: NameMeaning) -> KGError:
 
 
 async def shown_all(graph: KGAdapter, meant: NameMeaning, *, taken: bool = True) -> str:
-    """Return a sentence on how many things a name stands for, with what tells the first of them apart."""
+    """Return a sentence on how many things a name means, with what distinguishes the first of them."""
     if meant.sort == "relation":
         return await said_of_union(graph, meant.iris, meant.text, taken=taken)
     shown = await told_apart(graph, meant.iris[:SHOWN])

@@ -220,7 +220,7 @@ def _true_of(sets: SetMembers, nodes: Longs, condition: Condition) -> Mask:
 
 
 def _outranks(mine: tuple[Longs, Floats], theirs: tuple[Longs, Floats], operator: Operator, count: int) -> Mask:
-    """Say of which places some order of the one stands in a relation to some order of the other."""
+    """Return for each place whether some order of the one compares as stated with some order of the other."""
     if operator == "=":
         different = np.unique(np.append(mine[1], theirs[1]))
         one, other = (places * len(different) + np.searchsorted(different, each) for places, each in (mine, theirs))

@@ -49,7 +49,7 @@ class SparqlPool:
         folder: The store; `ensure_sparql_store` makes sure that it can answer.
         prefixes: What queries may use without declaring it, beside the well-known prefixes.
         limits: How much of the machine it may take; waiting for a worker counts against a query's deadline.
-        about_graphs: What the answer to a query with GRAPH has to say.
+        about_graphs: A note for answers to queries with GRAPH.
 
     Attributes:
         workers: The processes.

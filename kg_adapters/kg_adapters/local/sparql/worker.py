@@ -31,7 +31,7 @@ class SparqlWorker:
         folder: The Oxigraph store.
         namespaces: By prefix; usable in a query without declaring them.
         max_bytes: The most bytes of text in an answer.
-        about_graphs: What the answer to a query with GRAPH has to say.
+        about_graphs: A note for answers to queries with GRAPH.
     """
 
     def __init__(

@@ -48,7 +48,7 @@ def statement_queries(groups: Sequence[FactsOver]) -> Iterator[str]:
     """Yield queries for the statements behind facts, the graphs that these are in, and whether there are reifiers.
 
     Rows are `?kind` and `?n`, the place of a group, with `?o` a far end; then `?about` a statement, its `?ref` or not,
-    and what `?key` says of it, `?value`; or `?about` a named graph; or `?about` any reifier.
+    and its `?value` for `?key`; or `?about` a named graph; or `?about` any reifier.
 
     Args:
         groups: Facts around one entity.
@@ -58,7 +58,7 @@ def statement_queries(groups: Sequence[FactsOver]) -> Iterator[str]:
 
 
 def annotation_queries(groups: Sequence[FactsOver]) -> Iterator[str]:
-    """Yield queries for what reifiers of facts say, `?about` being the reifier; they are SPARQL 1.2.
+    """Yield SPARQL 1.2 queries for the statements of reifiers of facts, `?about` being the reifier.
 
     Rows are like those of `statement_queries`.
     """
@@ -78,7 +78,7 @@ def _statements(groups: Sequence[FactsOver]) -> Iterator[str]:
         for number, group, (space, name) in claims:
             path = str(number), writing.iri(Iri(space + name)), writing.iri(Iri(f"{space}statement/{name}"))
             if group.outgoing and outgoing:
-                # People read values otherwise than they are stored: all are read, and compared later.
+                # Values are shown in another form than they are stored: all are read, and compared later.
                 rows.append(_Bound(group, ("?n", "?p", "?ps"), path))
             elif not (group.outgoing or outgoing):
                 rows += [_Bound(group, ("?n", "?p", "?ps", "?o"), (*path, _term(far))) for far in group.far]
@@ -109,7 +109,7 @@ def _facts(groups: Sequence[FactsOver]) -> Iterator[_Bound]:
 
 
 def _joined(rows: Iterable[_Bound], pattern: str) -> Iterator[str]:
-    """Yield a pattern, whose braces stand for head and tail, with the terms of many rows for its variables."""
+    """Yield a pattern, with braces in place of head and tail, with the terms of many rows for its variables."""
     together = sorted(rows, key=lambda row: not row.group.outgoing)
     for outgoing, same in groupby(together, key=lambda row: row.group.outgoing):
         kept = list(same)
@@ -125,7 +125,7 @@ def _term(far: Far) -> str:
 
 
 def _starts(kind: str, spaces: Iterable[str]) -> str:
-    # Below are the same values once more, as nodes.
+    # Below are the same values again, as nodes.
     return " || ".join(f"STRSTARTS(STR(?key), {writing.text(f'{space}{kind}/P')})" for space in sorted(spaces))
 
 
