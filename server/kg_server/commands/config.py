@@ -187,7 +187,7 @@ def merged(host: Host, launch: Launch, before: str, path: PurePath, name: str = 
         InvalidRequest: The file has another form.
     """
     if HOSTS[host].is_toml:
-        return _merged_toml(block_for(host, launch, name).text, before, path, name)
+        return _merged_toml(host, launch, before, path, name)
     return _merged_json(host, _entry(host, launch), before, path, name)
 
 
@@ -217,16 +217,17 @@ def _merged_json(host: Host, entry: dict[str, object], before: str, path: PurePa
     return with_member(text, (section, name), entry)
 
 
-def _merged_toml(block: str, before: str, path: PurePath, name: str) -> str:
+def _merged_toml(host: Host, launch: Launch, before: str, path: PurePath, name: str) -> str:
+    section, block = HOSTS[host].section, block_for(host, launch, name).text
     expected = _read_toml(before, path)
-    ours = tomllib.loads(block)["mcp_servers"]
-    kept, place = _without_table(before, name)
+    ours = tomllib.loads(block)[section]
+    kept, place = _without_table(before, section, name)
     lines = [*kept[:place], *block.splitlines(), *([""] if kept[place:] else []), *kept[place:]]
     if place == len(kept) and kept and kept[-1].strip():
         lines.insert(place, "")
     after = "\n".join(lines) + "\n"
     try:
-        expected["mcp_servers"] = {**_OBJECT.validate_python(expected.get("mcp_servers", {})), **ours}
+        expected[section] = {**_OBJECT.validate_python(expected.get(section, {})), **ours}
         same = tomllib.loads(after) == expected
     except ValueError:
         same = False
@@ -242,14 +243,14 @@ def _read_toml(text: str, path: PurePath) -> dict[str, object]:
         raise InvalidRequest(f"{path} is not TOML ({error}). Nothing was written: {_BY_HAND}") from error
 
 
-def _without_table(text: str, name: str) -> tuple[list[str], int]:
+def _without_table(text: str, section: str, name: str) -> tuple[list[str], int]:
     """Return the lines of other tables, and the number of the line before which this server's stood, or would."""
     kept: list[str] = []
     place = None
     ours = False
     for line in text.splitlines():
         if _TABLE.match(line):
-            ours = re.match(rf"\s*\[mcp_servers\.\"?{name}\"?[.\]]", line) is not None
+            ours = re.match(rf"\s*\[{section}\.\"?{name}\"?[.\]]", line) is not None
         if not ours:
             kept.append(line)
         elif place is None:
