@@ -58,6 +58,10 @@ class StandInEndpoint:
         """See `SparqlEndpoint.query`."""
         self.asked.append(text)
         self.parameters.append(parameters)
+        return await self.answer(text, timeout_s, max_rows)
+
+    async def answer(self, text: str, timeout_s: float | None, max_rows: int | None) -> Solutions:
+        """Answer a query, or raise the next failure; special endpoints override this."""
         failure = self.failures.pop(0) if self.failures else None
         if failure is not None:
             raise failure
@@ -111,23 +115,15 @@ class LateEndpoint(StandInEndpoint):
         """Answer every query from now on."""
         self._late = "\0"
 
-    async def query(
-        self,
-        text: str,
-        *,
-        timeout_s: float | None = None,
-        max_rows: int | None = None,
-        parameters: Mapping[str, str] = _NO_PARAMETERS,
-    ) -> Solutions:
-        """See `SparqlEndpoint.query`."""
+    async def answer(self, text: str, timeout_s: float | None, max_rows: int | None) -> Solutions:
+        """See `StandInEndpoint.answer`."""
         if self._late in text:
-            self.asked.append(text)
             raise self._error
-        return await super().query(text, timeout_s=timeout_s, max_rows=max_rows, parameters=parameters)
+        return await super().answer(text, timeout_s, max_rows)
 
 
 class SlowEndpoint(StandInEndpoint):
-    """Takes some seconds for each query, on a clock of its own, and keeps how many it answered at once.
+    """Takes some seconds for each query, on a separate clock, and records how many it answered at once.
 
     Args:
         triples: The graph, in N-Triples.
@@ -145,19 +141,12 @@ class SlowEndpoint(StandInEndpoint):
         """Return the time, in seconds."""
         return self._elapsed_s
 
-    async def query(
-        self,
-        text: str,
-        *,
-        timeout_s: float | None = None,
-        max_rows: int | None = None,
-        parameters: Mapping[str, str] = _NO_PARAMETERS,
-    ) -> Solutions:
-        """See `SparqlEndpoint.query`."""
+    async def answer(self, text: str, timeout_s: float | None, max_rows: int | None) -> Solutions:
+        """See `StandInEndpoint.answer`."""
         self._under_way += 1
         self.most_at_once = max(self.most_at_once, self._under_way)
         self._elapsed_s += self._seconds
-        found = await super().query(text, timeout_s=timeout_s, max_rows=max_rows, parameters=parameters)
+        found = await super().answer(text, timeout_s, max_rows)
         self._under_way -= 1
         return found
 
@@ -169,16 +158,8 @@ class CannedEndpoint(StandInEndpoint):
         super().__init__("")
         self._canned = answer
 
-    async def query(
-        self,
-        text: str,
-        *,
-        timeout_s: float | None = None,
-        max_rows: int | None = None,
-        parameters: Mapping[str, str] = _NO_PARAMETERS,
-    ) -> Solutions:
-        """See `SparqlEndpoint.query`."""
-        self.asked.append(text)
+    async def answer(self, text: str, timeout_s: float | None, max_rows: int | None) -> Solutions:
+        """See `StandInEndpoint.answer`."""
         return self._canned
 
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import Final
 
 import anyio
 
@@ -19,7 +17,6 @@ from remote_graphs import CITIES
 from small_graphs import store_of
 from sparql_stand_in import StandInEndpoint, adapter_over
 
-_NO_PARAMETERS: Final[Mapping[str, str]] = MappingProxyType({})
 PATIENCE_S = 60.0
 COUNTED = "Count[Neighbor[http://example.org/japan, -country]]"
 
@@ -31,16 +28,9 @@ class Timed(StandInEndpoint):
         super().__init__(triples)
         self.allowed: list[float] = []
 
-    async def query(
-        self,
-        text: str,
-        *,
-        timeout_s: float | None = None,
-        max_rows: int | None = None,
-        parameters: Mapping[str, str] = _NO_PARAMETERS,
-    ) -> Solutions:
+    async def answer(self, text: str, timeout_s: float | None, max_rows: int | None) -> Solutions:
         self.allowed.append(timeout_s or 0.0)
-        return await super().query(text, timeout_s=timeout_s, max_rows=max_rows, parameters=parameters)
+        return await super().answer(text, timeout_s, max_rows)
 
 
 async def test_names_query_and_explanation_share_the_deadline_of_one_call() -> None:
