@@ -1,9 +1,9 @@
 """Plan what becomes of all tables of an import: ids, names, and where each column leads."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -156,34 +156,48 @@ def joined_groups(table: TableSurvey, others: Sequence[TableSurvey]) -> Joined:
     """Return the pairs of columns that may be an id together that another table refers to; the likeliest first."""
     if table.source.nested:
         return ()
-    pairs = [
-        (len(first.distinct) * len(second.distinct), (here, there))
-        for (here, first), (there, second) in combinations(enumerate(table.columns), 2)
-        if first.distinct is not None and second.distinct is not None
-        if any(_holds(first, other) and _holds(second, other) for other in others)
-    ]
-    return tuple(pair for product, pair in sorted(pairs) if product >= table.rows)[:_MOST_GROUPS]
+    found = set[tuple[int, tuple[int, int]]]()
+    for other in others:
+        there = {column.name: column for column in other.columns}
+        held = sorted(
+            (len(column.distinct), place)
+            for place, column in enumerate(table.columns)
+            if column.distinct is not None and _holds(column, there.get(column.name))
+        )
+        found.update(_smallest_pairs(held, table.rows))
+    return tuple(pair for _, pair in sorted(found)[:_MOST_GROUPS])
+
+
+def _smallest_pairs(columns: Sequence[tuple[int, int]], least: int) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Yield the products of the sizes of two columns, and their places; for each column the smallest that suffice.
+
+    Args:
+        columns: The size and the place of each column with values, sorted.
+        least: The least product that suffices.
+    """
+    for number, (size, place) in enumerate(columns):
+        enough = bisect_left(columns, (-(-least // size), 0), lo=number + 1)
+        for other_size, other in columns[enough : enough + _MOST_GROUPS]:
+            yield size * other_size, (min(place, other), max(place, other))
 
 
 def referring_groups(table: TableSurvey, keys: Sequence[tuple[TableSurvey, Joined]]) -> Joined:
     """Return the columns of a table that may refer to columns of others that are an id together."""
+    there = {column.name: column for column in table.columns}
     referring = (
         tuple(table.names.index(owner.names[place]) for place in group)
         for owner, groups in keys
         for group in groups
-        if all(_holds(owner.columns[place], table) for place in group)
+        if all(_holds(owner.columns[place], there.get(owner.names[place])) for place in group)
     )
     return tuple(dict.fromkeys(referring))
 
 
-def _holds(column: ColumnSurvey, other: TableSurvey) -> bool:
-    """Return whether a column holds the values of the column of the same name in another table."""
-    if column.joined or column.several or column.says_nothing or column.distinct is None:
+def _holds(column: ColumnSurvey, other: ColumnSurvey | None) -> bool:
+    """Return whether a column holds nearly all values of another one."""
+    if other is None or column.joined or column.several or column.says_nothing or column.distinct is None:
         return False
-    if column.name not in other.names:
-        return False
-    found = other.columns[other.names.index(column.name)]
-    return match_of(found, Target("", "", column.distinct, False, False), "").share >= SHARE
+    return match_of(other, Target("", "", column.distinct, False, False), "").share >= SHARE
 
 
 class _Planning:
@@ -195,6 +209,13 @@ class _Planning:
         self._options = options
         rows = [place for place in range(len(tables)) if place not in edges]
         candidates = {place: list(self._candidates(tables[place])) for place in rows}
+        # A table that has the same ids is not referred to: its rows are the same.
+        self._referring = [
+            (place, each)
+            for place in rows
+            for each, column in enumerate(tables[place].columns)
+            if column.joined or not tables[place].is_unique(each)
+        ]
         self._keys = {place: self._key(place, candidates) for place in rows}
         self._targets = {place: _target(tables[place], key) for place, key in self._keys.items() if key is not None}
 
@@ -227,14 +248,16 @@ class _Planning:
         if len(mine) == 1 and (self._options.id_column(table.name, table.names) or table.source.key):
             return mine[0]
         mine = [each for each in mine if not self._is_of_another(table, each, candidates)]
-        used = {each: self._references(place, each, candidates) for each in mine}
-        if mine and max(used.values()) > used[mine[0]]:
-            return max(mine, key=lambda each: used[each])
-        column = table.columns[mine[0]] if mine else None
-        if column is None:
+        if not mine:
             return None
-        surest = mine[0] == 0 or column.plain in ID_NAMES or words_of(column.name)[-1:] == ("id",)
-        return mine[0] if (surest and not column.joined) or used[mine[0]] else None
+        first, column = mine[0], table.columns[mine[0]]
+        sure = first == 0 or column.plain in ID_NAMES or words_of(column.name)[-1:] == ("id",)
+        if sure and not column.joined and len(mine) == 1:
+            return first
+        used = {each: self._references(place, each) for each in mine}
+        if max(used.values()) > used[first]:
+            return max(mine, key=lambda each: used[each])
+        return first if (sure and not column.joined) or used[first] else None
 
     def _is_of_another(self, table: TableSurvey, place: int, candidates: Mapping[int, Sequence[int]]) -> bool:
         """Return whether a column holds the ids of another table, each once by chance or because one row is for one."""
@@ -251,17 +274,14 @@ class _Planning:
                     return True
         return False
 
-    def _references(self, place: int, key: int, candidates: Mapping[int, Sequence[int]]) -> int:
+    def _references(self, place: int, key: int) -> int:
         """Return how many columns would refer to a table's rows if its ids were in this column."""
         target = _target(self._tables[place], key)
-        count = 0
-        for other in candidates:
-            table = self._tables[other]
-            for each, column in enumerate(table.columns):
-                # A table that has the same ids is not referred to: its rows are the same.
-                if not (other == place and each == key) and (column.joined or not table.is_unique(each)):
-                    count += best_match(table.name, column, [target], _SEPARATORS) is not None
-        return count
+        return sum(
+            best_match(self._tables[other].name, self._tables[other].columns[each], [target], _SEPARATORS) is not None
+            for other, each in self._referring
+            if (other, each) != (place, key)
+        )
 
     def _table_plan(self, place: int) -> TablePlan:
         table, key = self._tables[place], self._keys[place]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product
 from typing import Final
 
@@ -161,6 +161,7 @@ _CODE_WORDS: Final = re.compile(
 )
 
 
+@lru_cache(1 << 16)
 def words_of(header: str) -> tuple[str, ...]:
     """Return the words of a header in lower case: `customerId`, `customer_id` and `Customer ID` have the same."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", header)
