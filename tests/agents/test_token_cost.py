@@ -35,7 +35,7 @@ from kg_agents.tools.knowledge import KnowledgeGraph, connect
 from kg_agents.trace import Trace
 from kg_server.app import build_server
 from kg_server.settings import Settings
-from oda_runs import ENOUGH, NEIGHBORS, selecting, story, story_tools
+from oda_runs import ENOUGH, NEIGHBORS, calls, selecting, story, story_tools
 from server_processes import address_of, started
 from small_graphs import PREFIXES, TOKYO
 
@@ -269,12 +269,14 @@ CASES: dict[str, tuple[Question, list[str | FunctionCall]]] = {
                 call("GetPath", source=PERSON, target=TOWN, max_hops=4),
                 call("Retrieve", text="Čautan Lanaru"),
                 call("Retrieve", text="Polwaminster"),
+                call("Retrieve", text=["Čautan Lanaru", "Polwaminster", "Sardal"]),
                 call("Feature", entity=TOWN),
                 call("Compose", expression=f"Neighbor[{PERSON}, career entry]"),
                 call("Compose", expression=f"Top[Neighbor[{REGION}, -located in region], population, 5]"),
                 call("Compose", expression=f"Table[Neighbor[{REGION}, -located in region], population, country]"),
                 call("Compose", expression=f"Feature[{TOWN}, altitude (m)], Count[Neighbor[{TOWN}, -place of birth]]"),
                 call("Compose", expression=f"Group[Neighbor[{REGION}, -located in region], country]"),
+                call("Compose", expression="Bottom[Group[Type[town], country], 3]"),
                 call("Sparql", query=f"SELECT ?p ?o {{ {TOWN} ?p ?o }}"),
                 call("Sparql", query=f'SELECT ?e {{ {PERSON} @"career entry" ?e }}'),
             ]
@@ -313,6 +315,16 @@ async def test_all_that_is_shown_of_the_graph_is_evidence(
     assert llm.shown
     assert found.model_answer == ()
     assert [each.text for each in found.answers if each.source == "model"] == []
+
+
+async def test_all_of_a_table_is_its_rows_without_their_total(tools: Toolbox, tmp_path: Path) -> None:
+    towns = f"Neighbor[{REGION}, -located in region]"
+    lists: list[set[str]] = []
+    for expression in (towns, f"Table[{towns}, population]"):
+        llm = ScriptedLlm([calls(("Compose", {"expression": expression})), calls(("answer", {"all_of": [1]}))])
+        with Trace(tmp_path / "record.jsonl") as trace:
+            lists.append({*(await run_question(Question(QUESTION, (), ToolsSettings()), tools, llm, trace)).texts})
+    assert lists[0] == lists[1]
 
 
 @pytest.mark.parametrize(

@@ -282,12 +282,15 @@ def _composed(call: ToolCall, found: ToolResult, said: str) -> _Stated:
     evidence = tuple(triple_of(row) for row in found.evidence if len(row) >= ROW)
     shown = {end for head, _, tail in evidence for end in (head, tail)}
     facts, computed, listed = list[Triple](), list[ComputedResult](), list[str]()
+    is_table = any(row[1] for row in rows)
     for part, node, relation, result, kind in rows:
         expression = expressions.get(part, said)
         plain = not is_computed(expression)
         if kind in _NO_STATEMENT:
             continue
-        listed.append(result if kind == "node" or not node or plain else node)
+        # A row of a table without a node is a total.
+        if node or not is_table:
+            listed.append(result if kind == "node" or not node or plain else node)
         if kind != "number" and plain and relation:
             facts.append(_triple(node, relation, result if kind == "node" else quoted(result)))
         elif kind == "number" and node and (plain or (expression.startswith("Degree") and len(rows) > 1)):
