@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, zip_longest
+from itertools import chain, pairwise, zip_longest
 from typing import Final
 
 from kg_adapters.folding import fold
@@ -103,8 +103,10 @@ class OntologyView:
 
     def _about(self, found: Sequence[Node], descriptions: Mapping[Node, str]) -> Answer:
         node, classes = found[0], self.ontology.narrower.keys() | set(self.ontology.classes)
+        ways: list[list[Node]] = []
         if node in classes:
-            lines, summary = [*self._class(node)], self._place(node)
+            ways = [*self.ontology.ways_down(node, _WAYS)]
+            lines, summary = [*self._class(node)], self._place(node, ways)
         else:
             lines = [self._property(each) for each in found if isinstance(each, Iri)]
             summary = counted(len(lines), "property", "properties") + " of this name."
@@ -112,7 +114,7 @@ class OntologyView:
 
         def build(most: int) -> Answer:
             cut = f" The first {most} of {len(lines)} lines are here." if most < len(lines) else ""
-            return self._answer(f"{summary}{cut}", lines[:most], is_cut=bool(cut), counted=[node])
+            return self._answer(f"{summary}{cut}", lines[:most], is_cut=bool(cut), counted=[node], ways=ways)
 
         return fitted(build, len(lines), self.max_tokens)
 
@@ -203,20 +205,22 @@ class OntologyView:
                 yield _Line(text, properties=tuple((each, above) for each in properties[: most * 2]))
         if leading := [each for each in ontology.properties if node in ontology.ranges.get(each, ())]:
             facts = (self.names.alone(each, _MARKS, "relation") for each in leading)
-            yield _Line(f"properties that lead to it | {listed(facts, ', ', most)}")
+            text = f"properties that lead to it | {listed(facts, ', ', most)}"
+            yield _Line(text, properties=tuple((each, None) for each in leading[:most]))
 
     def _property(self, node: Iri) -> _Line:
-        owners = ", ".join(map(self._name, self.ontology.domains.get(node, ())))
-        text = f"property | {self.names.relation(node)} | {owners or 'any class'}{self._leads_to(node)}"
-        return _Line(text, properties=((node, None),))
+        owners = self.ontology.domains.get(node, ())
+        of = ", ".join(map(self._name, owners)) or "any class"
+        text = f"property | {self.names.relation(node)} | {of}{self._leads_to(node)}"
+        return _Line(text, properties=tuple((node, each) for each in owners or (None,)))
 
-    def _place(self, node: Node) -> str:
+    def _place(self, node: Node, ways: Sequence[Sequence[Node]]) -> str:
         """Return a sentence with the place of a class in the tree."""
         ontology, (one, many) = self.ontology, self.ontology.words
-        ways = dict.fromkeys(self._way(way) for way in ontology.ways_down(node, _WAYS) if len(way) > 1)
+        shown = dict.fromkeys(self._way(way) for way in ways if len(way) > 1)
         children, below = len(ontology.narrower.get(node, ())), ontology.below[node]
         instances = next((each.instances for each in self.schema.classes if each.iri == node), None)
-        parts = [f"{self.names.entity(node, ',;:')} is a {one}" + (f": {'; also '.join(ways)}" if ways else "")]
+        parts = [f"{self.names.entity(node, ',;:')} is a {one}" + (f": {'; also '.join(shown)}" if shown else "")]
         in_all = f", {below:,} in all" if ontology.size.exact else ""
         parts += [f"{counted(children, f'direct sub{one}', f'direct sub{many}')}{in_all}"] if children else []
         parts += [instances.of("instance")] if instances is not None else []
@@ -242,9 +246,19 @@ class OntologyView:
     def _name(self, node: Node) -> str:
         return self.names.alone(node, _MARKS)
 
-    def _answer(self, summary: str, lines: Sequence[_Line], *, is_cut: bool, counted: Sequence[Node]) -> Answer:
+    def _answer(
+        self,
+        summary: str,
+        lines: Sequence[_Line],
+        *,
+        is_cut: bool,
+        counted: Sequence[Node],
+        ways: Sequence[Sequence[Node]] = (),
+    ) -> Answer:
         names, ontology = self.names, self.ontology
-        classes = [node for line in lines for node in line.tree if node is not None]
+        steps = dict.fromkeys(step for way in ways for step in pairwise(way[-_DEEPEST:]))
+        tree = [*steps, *(line.tree for line in lines if line.tree)]
+        classes = [node for row in tree for node in row if node is not None]
         properties = dict.fromkeys(chain.from_iterable(line.properties for line in lines))
         labels = names.entity_labels(classes) | names.relation_labels([each for each, _ in properties])
         result = SchemaResult(
@@ -259,7 +273,7 @@ class OntologyView:
             features={},
             labels={each: label for each, label in labels.items() if fold(label) != fold(each.rpartition(":")[2])},
             prefixes={},
-            tree=[["" if each is None else names.entity_id(each) for each in line.tree] for line in lines if line.tree],
+            tree=[["" if each is None else names.entity_id(each) for each in row] for row in tree],
             properties=[
                 [
                     names.relation_id(each),

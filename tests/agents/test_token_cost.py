@@ -28,14 +28,15 @@ from kg_agents.llm import Completion, FunctionCall, LlmRequest, Scripted, Script
 from kg_agents.llm.texts import tokens_in
 from kg_agents.papers.graph_counselor import CounselorSettings, GraphCounselor
 from kg_agents.papers.oda import ODA, OdaSettings
-from kg_agents.parameters import Manner, ToolsSettings
+from kg_agents.parameters import AGENTS, AgentName, Manner, ToolsSettings
 from kg_agents.running import Question, run_question
 from kg_agents.tools.client import Toolbox, ToolError, connect_tools
 from kg_agents.tools.knowledge import KnowledgeGraph, connect
 from kg_agents.trace import Trace
 from kg_server.app import build_server
 from kg_server.settings import Settings
-from oda_runs import ENOUGH, NEIGHBORS, calls, selecting, story, story_tools
+from oda_runs import ENOUGH, NEIGHBORS, calls, selecting, serving_store, story, story_store, story_tools
+from ontologies import ONTOLOGIES
 from server_processes import address_of, started
 from small_graphs import PREFIXES, TOKYO
 
@@ -199,7 +200,9 @@ class Echo:
     def _read(self, request: LlmRequest) -> None:
         for message in request.messages:
             texts = [message.content] if message.role == "tool" else _DATA.findall(message.content)
-            facts = _NO_FACTS.sub("", "\n".join(each for each in texts if not each.startswith((QUESTION, "Graph '"))))
+            facts = _NO_FACTS.sub(
+                "", "\n".join(each for each in texts if not each.startswith((QUESTION, *self.skipped)))
+            )
             self.shown.update(dict.fromkeys((*self._names.findall(facts), *_VALUES.findall(facts))))
 
     def _ending(self, purpose: str) -> str | FunctionCall:
@@ -224,6 +227,7 @@ class Echo:
         return self.agent == "oda"
 
     agent = ""
+    skipped: tuple[str, ...] = ("Graph '",)
 
 
 @pytest.fixture(scope="module")
@@ -315,6 +319,21 @@ async def test_all_that_is_shown_of_the_graph_is_evidence(
     assert llm.shown
     assert found.model_answer == ()
     assert [each.text for each in found.answers if each.source == "model"] == []
+
+
+@pytest.mark.parametrize("agent", ["tools", "graph-counselor"])
+async def test_what_the_definition_of_an_ontology_shows_is_evidence(agent: AgentName, tmp_path: Path) -> None:
+    classes, properties = ("person", "agent", "athlete", "place"), ("birth date", "birth place", "bank account")
+    names = re.compile(rf"(?<![\w:-])(?:{'|'.join((*properties, *classes))})(?![\w-])")
+    llm = Echo(names, [call("Schema", about="Person")] if agent == "tools" else [])
+    llm.skipped = ()
+    async with serving_store(story_store(ONTOLOGIES["DBpedia"]), tmp_path) as tools:
+        with Trace(tmp_path / "record.jsonl") as trace:
+            asked = Question("What is there?", (), AGENTS[agent]())
+            found = await run_question(asked, tools, llm, trace)
+    assert llm.shown.keys() >= {*classes, *properties}
+    assert [each.text for each in found.answers if each.source == "model"] == []
+    assert found.model_answer == ()
 
 
 async def test_all_of_a_table_is_its_rows_without_their_total(tools: Toolbox, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from kg_agents.evidence.values import (
     ComputedResult,
@@ -37,7 +37,8 @@ class ToolResult(BaseModel):
     text; those of `groups` entity, relation, direction, count, score, hop, and far ends; those of `results` part, node,
     relation, result, and kind; those of `card`, and of `cards` by entity, direction, relation, count, and tails; those
     of `facts` number of the path, head, relation, tail, and whether it is verified; those of `details` a fact's head,
-    relation and tail, kind, number, property, and value.
+    relation and tail, kind, number, property, and value; those of `tree` a class and those below it, and those of
+    `properties` a property, a class that has it, and where it leads.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -64,6 +65,8 @@ class ToolResult(BaseModel):
     cards: dict[str, Rows] = {}
     features: Rows | dict[str, int] = []
     classes: dict[str, int] = {}
+    tree: Rows = []
+    properties: Rows = []
     neighbors: int | None = None
     parts: Rows = []
     results: Rows = []
@@ -73,6 +76,12 @@ class ToolResult(BaseModel):
     memory: str = ""
     facts: Rows = []
     cosines: list[float] = []
+
+    @field_validator("triples", mode="before")
+    @classmethod
+    def _rows_alone(cls, triples: object) -> object:
+        """Return no rows where Schema has the number of triples in their place."""
+        return [] if isinstance(triples, int) else triples
 
     @classmethod
     def of(cls, call: ToolCall, needed: str = "") -> Self:
@@ -189,16 +198,18 @@ def read_shown(call: ToolCall) -> Shown:
     if call.failed or read is None:
         return Shown(text=call.text)
     found, said = ToolResult.of(call), asked(call)
-    facts, computed, listed = read(call, found, said)
+    facts, results, listed = read(call, found, said)
+    computed = tuple(dict.fromkeys(results))
     return Shown(
         facts=tuple(dict.fromkeys((*facts, *found.held_facts))),
-        computed=tuple(dict.fromkeys(computed)),
+        computed=computed,
         counts=tuple(dict.fromkeys(_counted(call, found))),
         listed=tuple(each for each in dict.fromkeys(listed) if not each.startswith("_:")),
         labels=found.named,
         denied=found.knowledge == "denied",
         whole=found.status != "truncated" and not found.cursor,
-        asked=said,
+        # A definition of data only counts, which is no answer to a question, nor that nothing was found.
+        asked="" if call.tool == "Schema" and not computed else said,
         named=found.read,
         page=str(call.arguments.get("cursor") or ""),
         next_page=found.cursor,
@@ -288,8 +299,8 @@ def _composed(call: ToolCall, found: ToolResult, said: str) -> _Stated:
         plain = not is_computed(expression)
         if kind in _NO_STATEMENT:
             continue
-        # A row of a table without a node is a total.
-        if node or not is_table:
+        # In a table, the row of a column without a node is its total.
+        if node or not (is_table and relation):
             listed.append(result if kind == "node" or not node or plain else node)
         if kind != "number" and plain and relation:
             facts.append(_triple(node, relation, result if kind == "node" else quoted(result)))
@@ -316,6 +327,20 @@ def _queried(call: ToolCall, found: ToolResult, said: str) -> _Stated:
     return (), (ComputedResult(said, cell) for cell in cells), (row[0] for row in found.rows if row and row[0])
 
 
+def _defined(call: ToolCall, found: ToolResult, said: str) -> _Stated:
+    """Return the classes and properties of an ontology, of which the rows do not name the relation between them."""
+    del call
+    computed: list[ComputedResult] = []
+    for above, *below in filter(None, found.tree):
+        computed += (ComputedResult(f"{said}: below {above}" if above else said, each) for each in below)
+        computed += (ComputedResult(f"{said}: above {each}", above) for each in below if above)
+    for relation, owner, *ends in (row for row in found.properties if len(row) > 1):
+        computed.append(ComputedResult(f"{said}: property of {owner}" if owner else said, relation))
+        computed += (ComputedResult(f"{said}: {relation} leads to", each) for each in ends)
+        computed += [ComputedResult(f"{said}: {relation} is a property of", owner)] if owner else []
+    return (), computed, ()
+
+
 _READERS: Final[Mapping[str, Callable[[ToolCall, ToolResult, str], _Stated]]] = {
     "GetNeighbor": _neighbors,
     "GetPath": lambda _, found, __: (map(triple_of, (row for path in found.paths for row in path)), (), ()),
@@ -330,7 +355,7 @@ _READERS: Final[Mapping[str, Callable[[ToolCall, ToolResult, str], _Stated]]] = 
         # What a memory holds and the graph too.
         lambda _, found, __: ((triple_of(row[1:]) for row in found.facts if row[-1:] == ["verified"]), (), ()),
     ),
-    "Schema": lambda _, __, ___: ((), (), ()),
+    "Schema": _defined,
 }
 
 
