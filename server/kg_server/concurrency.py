@@ -1,5 +1,6 @@
 """Concurrent work inside one call, blocking work off the event loop, and progress reports for slow calls."""
 
+import threading
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -18,6 +19,7 @@ _QUICK: Final = 500
 """Up to how many items are worked on at once; they take some 5 ms."""
 
 _LOADED: Final[set[str]] = set()
+_IMPORTING: Final = threading.Lock()
 
 
 async def off_loop(work: Callable[[], T], items: int = _QUICK + 1) -> T:
@@ -29,8 +31,14 @@ async def load(*modules: str) -> None:
     """Import modules in a thread: the first call that needs them does not hold up the others."""
     for module in modules:
         if module not in _LOADED:
-            await anyio.to_thread.run_sync(import_module, module)
+            await anyio.to_thread.run_sync(_import, module)
             _LOADED.add(module)
+
+
+def _import(module: str) -> None:
+    # Two threads that import a package and one of its modules may each get the other's before it is complete.
+    with _IMPORTING:
+        import_module(module)
 
 
 async def together(jobs: Sequence[Callable[[], Awaitable[T]]], *, at_once: int) -> list[T | KGError]:

@@ -2,6 +2,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import anyio
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
@@ -12,6 +13,7 @@ from kg_adapters.local.reloading import PendingAdapter
 from kg_server.answers.results import token_count
 from kg_server.app import build_server
 from kg_server.commands.serve import known_profile
+from kg_server.concurrency import load
 from kg_server.settings import Settings
 
 
@@ -211,3 +213,27 @@ async def test_a_line_whose_label_stands_in_quotation_marks_is_kept_as_a_fact(
         assert line == r'e:a | e:knows | "3: \"Cid\", Ann (e:a)" (e:b)'
         kept = reply_of(await client.call_tool("memory-append", {"triples": [line]}))
     assert (kept.data["added"], kept.data["refused"]) == (1, [])
+
+
+async def test_modules_of_calls_that_come_together_are_imported_one_after_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    met = tmp_path / "met"
+    (tmp_path / "gate_of_imports.py").write_text("from threading import Barrier\ngate = Barrier(2)\n", encoding="utf-8")
+    waiting = f"""from pathlib import Path
+from threading import BrokenBarrierError
+from gate_of_imports import gate
+try:
+    gate.wait(0.2)
+    Path({str(met)!r}).touch()
+except BrokenBarrierError:
+    pass
+"""
+    modules = ("imported_by_one_call", "imported_by_another")
+    for name in modules:
+        (tmp_path / f"{name}.py").write_text(waiting, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    async with anyio.create_task_group() as calls:
+        for name in modules:
+            calls.start_soon(load, name)
+    assert not met.exists()
