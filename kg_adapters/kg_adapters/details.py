@@ -177,7 +177,7 @@ def _row(kind: str, about: Term, reference: Term | None, key: Term | None, value
 
 
 def _fact(group: FactsOver, end: Term) -> Fact | None:
-    """Return the fact of a group that has an end, as it is or as people read it."""
+    """Return the fact of a group that has an end, as it is stored or as it is shown."""
     far = end if end in group.far else next((each for each in group.far if _is_read_as(end, each)), None)
     if isinstance(far, Literal):
         return Attribute(group.entity, group.relation, far) if group.outgoing else None
@@ -188,7 +188,7 @@ def _fact(group: FactsOver, end: Term) -> Fact | None:
 
 
 def _is_read_as(stored: Term, shown: Term) -> bool:
-    """Say whether a value is shown with less than it is stored with: a day without its time, or with a unit's name."""
+    """Return whether a value is shown with less than is stored: a day without its time, or with a unit's name."""
     if not isinstance(stored, Literal) or not isinstance(shown, Literal):
         return False
     text, read = stored.value.removeprefix("+"), shown.value.removeprefix("+")

@@ -87,7 +87,7 @@ SHORTLIST: Final = 1_000
 
 
 class Name(NamedTuple):
-    """A name that an entity bears; `local` where it is the local part of its IRI, for want of another."""
+    """A name of an entity; `local` where it is the local part of its IRI, since there is no other."""
 
     bearer: Node
     text: str

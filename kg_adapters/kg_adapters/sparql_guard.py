@@ -191,7 +191,7 @@ def read_query(text: str) -> tuple[Tree, Branch]:
 
 
 def _as_iri(term: re.Match[str]) -> str:
-    """Return an IRI as long as a triple term of RDF 1.2, for a parser that knows none."""
+    """Return an IRI as long as a triple term of RDF 1.2, for a parser that does not know them."""
     return f"<{_TRIPLE}{'x' * (len(term[0]) - len(_TRIPLE) - 2)}>"
 
 
@@ -468,7 +468,7 @@ def _blocks(branch: Branch) -> Iterator[Tree]:
 
 
 def _has_variable(block: Tree) -> bool:
-    """Say whether subjects, relations and objects in turn have a variable, which is a text here, for a relation."""
+    """Return whether subjects, relations and objects in turn have a variable, which is a text here, for a relation."""
     return isinstance(block, tuple) and any(isinstance(relation, str) for relation in block[1::3])
 
 

@@ -243,7 +243,7 @@ async def _labels(graph: KGAdapter, terms: Collection[Node]) -> dict[Node, str]:
     named = tuple(dict.fromkeys((*terms, *expressions.terms())))
     labels = dict[Node, str]()
     for first in range(0, len(named), _AT_ONCE):
-        # What is no mapping is an error, and not a graph without labels.
+        # Anything but a mapping is an error, and not a graph without labels.
         labels |= {**await graph.labels(named[first : first + _AT_ONCE])}
         await anyio.lowlevel.checkpoint()
     found = expressions.labels([term for term in unnamed if term not in labels], labels)

@@ -93,7 +93,7 @@ class Declared:
 
     @property
     def kinds(self) -> frozenset[Iri]:
-        """The kinds of what its tree is of."""
+        """The kinds of the nodes in its tree."""
         return CLASS_KINDS if self.classes else CONCEPT_KINDS
 
 
@@ -143,7 +143,7 @@ class Ontology:
 
     @property
     def words(self) -> tuple[str, str]:
-        """What one of its classes is called, and several."""
+        """The noun for one of its classes, and for several."""
         return ("concept", "concepts") if self.is_thesaurus else ("class", "classes")
 
     def terms(self) -> Iterator[Node]:

@@ -18,7 +18,7 @@ _TRUTHS: Final[Mapping[str, bool]] = {"true": True, "yes": True, "false": False,
 
 _DIGITS: Final = r"(?:\d{1,3}(?:[,'\u2019 \u00a0\u2009\u202f]\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:e[+-]?\d{1,3})?"
 _WIDE: Final = Context(prec=1_000, traps=[])
-"""For numbers of any length; what is longer still is rounded to nothing that equals another."""
+"""For numbers of up to 1,000 digits; longer ones are rounded."""
 _NUMBER: Final = re.compile(rf"([+-]?)[$€£]?({_DIGITS})\s*(hundred|thousand|million|billion|trillion)?")
 _ABOUT: Final = re.compile(r"(?:(?:about|around|approximately|approx\.?|roughly|nearly|almost|circa|ca?\.)\s+|[~≈]\s*)")
 _LEAD: Final = re.compile(r"(?:minus|negative)\s+")

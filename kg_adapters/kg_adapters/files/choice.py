@@ -15,7 +15,7 @@ _KEPT_GRAPHS: Final = 1_000
 
 
 class ChosenGraphs:
-    """The named graphs that were chosen, and those that were met."""
+    """The named graphs that were chosen, and those that were found."""
 
     def __init__(self, chosen: Sequence[str]) -> None:
         self._chosen = frozenset(chosen)
@@ -23,11 +23,11 @@ class ChosenGraphs:
 
     @property
     def chosen(self) -> bool:
-        """Whether there is a choice at all."""
+        """Whether any graph was chosen."""
         return bool(self._chosen)
 
     def wants(self, graph: str | None) -> bool:
-        """Say whether statements of a graph are to be read, given its IRI, or None where it has none."""
+        """Return whether statements of a graph are to be read, given its IRI, or None where it has none."""
         if not self._chosen:
             return True
         if graph is None:
@@ -37,7 +37,7 @@ class ChosenGraphs:
         return graph in self._chosen
 
     def check(self) -> None:
-        """Make sure that every chosen graph was met.
+        """Make sure that every chosen graph was found.
 
         Raises:
             InvalidSource: One of them was not.
@@ -77,7 +77,7 @@ class ReadFilter:
         return re.compile(b"|".join(re.escape(f"<{iri}>".encode()) for iri in iris))
 
     def keeps(self, row: Row) -> bool:
-        """Say whether a statement is kept."""
+        """Return whether a statement is kept."""
         _, relation, _, datatype, language = row
         if relation in self.relations:
             return True

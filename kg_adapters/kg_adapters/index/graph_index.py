@@ -392,7 +392,7 @@ def nodes_called(index: GraphIndex, prefixes: Prefixes, text: str) -> list[int]:
         for iri in iris:
             begin = f"{iri.value}_"
             first = nodes.lower_bound(begin.encode())
-            # Two show already that no one is meant.
+            # Two are enough to show that the text is ambiguous.
             found += [number for number in range(first, min(first + 2, len(nodes))) if nodes[number].startswith(begin)]
         found = found if len(found) == 1 else []
 

@@ -28,7 +28,7 @@ NO_GRAPHS: Final = (
 
 
 class QuadCounts(BaseModel):
-    """How many statements are in named graphs, were until an import merged these, or have a triple as their object."""
+    """How many statements are in named graphs, were in some that an import merged, or have a triple as their object."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -46,7 +46,7 @@ class QuadCounts(BaseModel):
 
     @property
     def summary(self) -> str:
-        """Sentences for whoever imports; nothing where there is nothing to count."""
+        """Sentences for the report of an import; empty where all counts are zero."""
         kept = (
             f"{counted(self.in_graphs, 'statement is', 'statements are')} in named graphs: GRAPH in Sparql shows which."
         )

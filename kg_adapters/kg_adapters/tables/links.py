@@ -1,4 +1,4 @@
-"""Decide whether a column of one table refers to the rows of another: by its values, and by what it is called."""
+"""Decide whether a column of one table refers to the rows of another: by its values, and by its name."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -132,7 +132,7 @@ def _matches(table: str, column: ColumnSurvey, target: Target, separators: Itera
 
 
 def _may_refer(table: str, column: ColumnSurvey, target: Target, separator: str) -> bool:
-    """Return whether a column may refer to ids, given what it is called and the kind of its values."""
+    """Return whether a column may refer to ids, given its name and the kind of its values."""
     same = has_same_name(column.name, target)
     if column.joined:
         return same and target.table != table
@@ -187,7 +187,7 @@ def _is_general(header: str) -> bool:
 
 
 def is_named_for(header: str, target: Target) -> bool:
-    """Return whether a column is called for the rows of a table: `customer_id`, `homeCustomer` for customers."""
+    """Return whether a column is named after the rows of a table: `customer_id`, `homeCustomer` for customers."""
     words = words_of(header)
     bare = _without_ending(words)
     table = words_of(target.table)
@@ -203,7 +203,7 @@ def is_named_for(header: str, target: Target) -> bool:
 
 
 def names_table(header: str, table: str) -> bool:
-    """Return whether a column of ids is called for a table."""
+    """Return whether a column of ids is named after a table."""
     bare, words = _without_ending(words_of(header)), words_of(table)
     return bool(words) and _singular(bare[-1] if bare else "") == _singular(words[-1])
 

@@ -92,7 +92,7 @@ class TableOptions:
             InvalidSource: A column is in no table.
         """
         columns = [(table, column) for table, names in tables for column in names]
-        # Columns that link together are called for the table that they lead to.
+        # Columns that link together are named after the table that they lead to.
         together = [(table, other) for table, _ in tables for other, _ in tables]
         ends = [end for text in self.links for end in text.split("=", 1)]
         named = [text.partition("=")[0] for text in (*self.kinds, *self.splits)]

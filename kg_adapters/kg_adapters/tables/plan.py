@@ -430,7 +430,7 @@ def _are_names(column: ColumnSurvey) -> bool:
 
 
 def repeated_id(table: TableSurvey, plan: TablePlan) -> int | None:
-    """Return the column in which an id stands twice: that of the ids, or else the first that is called so."""
+    """Return the column in which an id stands twice: that of the ids, or else the first with such a name."""
     if plan.key is not None:
         return plan.key if table.columns[plan.key].repeat is not None else None
     named = (place for place, column in enumerate(table.columns) if column.plain in SUREST_ID_NAMES)

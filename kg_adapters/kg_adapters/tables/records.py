@@ -157,7 +157,7 @@ class RecordTables:
                 row[table.place(key, below.name)] = SEVERAL.join(numbers)
         if table.nested and len(row) == 1 and not table.links:
             text = next(iter(row.values()))
-            # A node that holds one text is called by it.
+            # A node with a single text has it as its name.
             if SEVERAL not in text and any(map(str.isalpha, text)):
                 row[table.place("name")] = text
         self._held += table.append(line, row)

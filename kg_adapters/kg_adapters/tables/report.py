@@ -43,7 +43,7 @@ class LinkReport:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """What was not read, or not as what it may be.
+    """Columns with values that were left out, or that were read as text.
 
     Args:
         columns: The columns.
@@ -221,7 +221,7 @@ def _left_out(table: str, columns: Sequence[tuple[ColumnSurvey, ColumnPlan]]) ->
     dates = tuple(column.name for survey, column in columns if survey.ambiguous and column.role == "value")
     if dates:
         option = _flag("--column", f"{table}.{dates[0]}=dmy")
-        yield LeftOut(dates, "dates read as text, since day or month may stand first", f"{option} or =mdy")
+        yield LeftOut(dates, "dates read as text, since day or month may come first", f"{option} or =mdy")
 
 
 def _repeated(table: TableSurvey, plan: TablePlan) -> str:

@@ -164,7 +164,7 @@ _UTF_16: Final = (BOM_UTF16_LE, BOM_UTF16_BE)
 
 
 def stem_of(name: str) -> str:
-    """Return what the table in a file of this name is called."""
+    """Return the name of the table in a file of this name."""
     return Path(name).name.partition(".")[0] or "table"
 
 

@@ -129,7 +129,7 @@ def _each_once(function: Callable[[str], str], cells: Sequence[str]) -> list[str
 
 
 class _LinkWriter:
-    """Writes where a column leads; what is no row's id becomes a node with the text as its name.
+    """Writes where a column leads; a text that is not the id of a row becomes a node of that name.
 
     Args:
         link: Where it leads.

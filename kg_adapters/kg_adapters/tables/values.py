@@ -169,7 +169,7 @@ def words_of(header: str) -> tuple[str, ...]:
 
 
 def _holds_codes(header: str) -> bool:
-    """Return whether a column holds what is written with digits and is no number, such as phone numbers."""
+    """Return whether a column holds codes of digits, such as phone numbers, which are not numbers."""
     words = words_of(header)
     return any(map(_CODE_WORDS.fullmatch, words)) or words[-1:] in {("code",), ("codes",)}
 
@@ -223,7 +223,7 @@ class KindSearch:
 
     @property
     def ambiguous(self) -> bool:
-        """Whether the values are dates, and the day may stand first or the month."""
+        """Whether the values are dates, in which either the day or the month may come first."""
         return self._any and {(DAY_FIRST,), (MONTH_FIRST,)} <= set(self._left)
 
 

@@ -157,7 +157,7 @@ async def without_twins(graph: KGAdapter, node: Node, page: NeighborPage) -> Nei
 
 
 def _leads(fact: Fact, node: Node, relations: Sequence[Iri], direction: Direction) -> bool:
-    """Say whether a fact is one of an entity over one of some relations, in a direction."""
+    """Return whether a fact is one of an entity over one of some relations, in a direction."""
     if fact.relation not in relations:
         return False
     return (direction != "in" and fact.head == node) or (direction != "out" and fact.tail == node)
@@ -332,7 +332,7 @@ def plural(noun: str) -> str:
     if head.endswith("person"):
         formed = f"{head[:-6]}people"
     elif head.endswith("s") and not head.endswith(("ss", "us", "is", "as", "os")):
-        # A table is mostly called by a plural.
+        # The names of tables are mostly plurals.
         formed = head
     elif head.endswith(("s", "x", "ch", "sh")):
         formed = f"{head}es"

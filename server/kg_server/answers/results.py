@@ -34,12 +34,12 @@ def token_count(text: str) -> int:
 
 
 def fitting(lines: Iterable[str], max_tokens: int) -> int:
-    """Return how many of the first lines fit into a budget; none is made behind the first that does not."""
+    """Return how many of the first lines fit into a budget; no line is made after the first that does not."""
     return sum(1 for _ in affordable(lines, max_tokens))
 
 
 def affordable(lines: Iterable[str], max_tokens: int) -> Iterator[str]:
-    """Yield the first lines that fit into a budget; none is made behind the first that does not."""
+    """Yield the first lines that fit into a budget; no line is made after the first that does not."""
     room = max_tokens * BYTES_PER_TOKEN
     for line in lines:
         room -= len(line.encode()) + 1

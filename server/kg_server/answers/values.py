@@ -50,7 +50,7 @@ _HIDDEN: Final = {
     XSD + "dateTime": re.compile(r"T00:00:00(?:\.0+)?(?:Z|\+00:00)?\Z"),
     XSD + "gYear": re.compile(r"(?:\A|(?<=\A-))0+(?=[0-9])"),
 }
-"""What nobody writes: the hour of midnight, and the zeros before a year."""
+"""What is left out: the hour of midnight, and the zeros before a year."""
 
 
 def unit_of(literal: Literal) -> Iri | None:

@@ -17,7 +17,7 @@ _VISIBLE: Final = re.compile(r"[^\n]")
 
 
 def read_commented(text: str) -> object:
-    """Return the value of a text in JSON that may have comments, and commas behind last members.
+    """Return the value of a text in JSON that may have comments, and commas after last members.
 
     Raises:
         ValueError: It is not such a text.
@@ -56,7 +56,7 @@ def with_member(text: str, path: Sequence[str], value: object) -> str:
     inside = f"{outer}{unit}" if inside == outer else inside
     last = found.members[-1].end if found.members else found.start + 1
     comma = "," if found.members and "," not in uncommented[last : found.end] else ""
-    # Behind the comments on the last member, which are its own.
+    # After the comments on the last member, which belong to it.
     end = len(text[: found.end].rstrip())
     rest = text[end : found.end] if "\n" in text[end : found.end] else f"\n{outer}"
     added = f"\n{inside}{json.dumps(name, ensure_ascii=False)}: {_written(value, unit, inside)}"

@@ -192,7 +192,7 @@ def _is_typed(name: str) -> bool:
 async def _called(graph: KGAdapter, best: Sequence[Node]) -> str:
     """Return how the first entity is called that has a name of its own; where none has, the first one's id."""
     labels = await graph.labels(best)
-    # The number of a row names nothing that anybody knows.
+    # The number of a row means nothing to a reader.
     named = ((node, label) for node in best if (label := labels.get(node, "")) and not label.isdecimal())
     for node, label in islice(named, _TRIED):
         if await _names_one(graph, label, node):

@@ -37,7 +37,7 @@ class _Models(BaseModel):
 async def find_local_models(ports: Sequence[int]) -> list[LocalModel]:
     """Return the models that servers at these ports of this machine list, without those that only embed texts.
 
-    A port where nothing listens, or something else than a server of models, has none.
+    A port without such a server yields none.
     """
     found: dict[int, list[LocalModel]] = {}
     async with (
@@ -51,7 +51,7 @@ async def find_local_models(ports: Sequence[int]) -> list[LocalModel]:
 
 async def _list(client: httpx2.AsyncClient, port: int, found: dict[int, list[LocalModel]]) -> None:
     base_url, body = f"http://127.0.0.1:{port}/v1", bytearray()
-    # No answer is the usual one: no server of models runs at this port.
+    # Usually no such server runs at a port.
     with suppress(httpx2.HTTPError, OSError, ValueError), anyio.move_on_after(TIMEOUT_S):
         async with client.stream("GET", f"{base_url}/models") as response:
             if response.status_code != _OK:

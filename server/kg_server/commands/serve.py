@@ -231,7 +231,7 @@ def serve(
 
 
 def _waiting(settings: Settings) -> str:
-    """Return what a server at a terminal waits for, since nothing that is typed there is an answer."""
+    """Return the notice of a server at a terminal: what it waits for, and where questions can be typed."""
     graph = shlex.quote(settings.redactor.message(settings.graph))
     return (
         "Waiting for an MCP client on standard input; clients start this command by themselves. To set one up: "

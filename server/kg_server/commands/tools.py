@@ -113,9 +113,9 @@ class Arguments(BaseModel):
 
 
 def split_arguments(written: Sequence[str]) -> dict[str, str]:
-    """Split every `key=value` at its first equals sign; a value without a key, or of `@FILE` or `-`, has its place.
+    """Split every `key=value` at its first equals sign; values without a key are numbered from 0.
 
-    The place is the key of such a value, as a number from 0.
+    `@FILE` and `-` are such values too.
 
     Raises:
         InvalidRequest: A key comes twice, or a file cannot be read.

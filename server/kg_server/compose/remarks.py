@@ -96,7 +96,7 @@ _NOT_ADDED: Final = re.compile(
     "age|altitude|average|code|day|density|elevation|height|hour|id|identifier|index|lat|latitude|lng|lon|longitude|"
     "mean|median|minute|month|percent|percentage|postcode|rank|ranking|rate|ratio|share|speed|temperature|year|zip"
 )
-"""What numbers are called of which the sum means nothing."""
+"""Names of numbers whose sum means nothing."""
 
 
 async def totals_of(
@@ -151,7 +151,7 @@ async def _measured(
         return ((f"Over {noun(number, 'node')}.",),)
     column: Column = Ends(question.by.path) if isinstance(question.by, ValueOf) else question.by
     having = Kept(question.of, Has(question.by.path))
-    # Among the best, who has nothing that compares is not.
+    # A member with nothing that compares is not among the best.
     asked = Tabled(Best(question.of, question.by, MOST_NAMED) if computed.unfit.value else having, (column,))
     found = await compute_sets(graph, replace(request, question=asked, limit=MOST_NAMED, witnesses=0))
     return (_listed(f"Over {number}: ", [(row.node, " ", *_value(row.cells[0])) for row in found.rows]),)

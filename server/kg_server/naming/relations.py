@@ -81,7 +81,7 @@ async def said_of_union(graph: KGAdapter, relations: Sequence[Iri], name: str, *
 
 
 def namesakes(name: str, what: str, shown: Sequence[str], number: int, *, taken: bool = True) -> str:
-    """Return the sentence that a name is that of so many things, of which some are shown, and whether all are taken."""
+    """Return a sentence on how many things a name means, of which some are shown, and whether all are taken."""
     more = f"; and {number - len(shown)} more" if number > len(shown) else ""
     return (
         f"{in_quotes(name, MAX_LABEL)} names {number} {what}{', all taken' if taken else ''}: {'; '.join(shown)}{more}."

@@ -8,7 +8,7 @@ ROUNDED_FILE: Final = "rounded.txt"
 
 
 def write_rounded(folder: Path, relations: Iterable[str]) -> None:
-    """Write their IRIs, one a line, into a folder of Oxigraph before its files are sealed."""
+    """Write their IRIs, one a line, into a folder of Oxigraph before the checksums of its files are written."""
     (folder / ROUNDED_FILE).write_text("".join(f"{relation}\n" for relation in sorted(relations)), encoding="utf-8")
 
 

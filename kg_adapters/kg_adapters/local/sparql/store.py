@@ -83,7 +83,7 @@ class SparqlPart:
             self._load()
 
     def finish(self) -> None:
-        """Load what waits."""
+        """Load the statements that wait."""
         self._load()
         self._wait()
         self._loading = None
