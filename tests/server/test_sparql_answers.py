@@ -319,3 +319,19 @@ async def test_many_columns_share_the_budget(graph_of: Callable[[str], LocalAdap
     assert token_count(reply.text) <= 2_000
     assert len(row) == 60
     assert {len(cell) for cell in row} == {33}
+
+
+@pytest.mark.parametrize(
+    ("columns", "grouped"),
+    [("(SUM(?c) AS ?all) (COUNT(*) AS ?n)", ""), ("(AVG(?c) AS ?all)", ""), ("(AVG(?c) AS ?all) ?f", "GROUP BY ?f")],
+)
+async def test_a_sum_or_mean_without_a_value_says_why(
+    graph_of: Callable[[str], LocalAdapter], columns: str, grouped: str
+) -> None:
+    graph = graph_of(FILMS + 'e:f2 e:cost "n/a"^^xsd:decimal .')
+    blank, added = [
+        await call(graph, "Sparql", query=f"SELECT {columns} {{ ?f e:cost ?c {condition} }} {grouped}")
+        for condition in ("", "FILTER(isNumeric(?c))")
+    ]
+    assert "Blank in ?all: not all values are numbers. FILTER(isNumeric(?value))" in blank.summary
+    assert ("Blank" in added.summary, rows(added.data["rows"])[0][0]) == (False, "12500000")

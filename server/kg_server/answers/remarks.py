@@ -1,8 +1,10 @@
 """Remarks on the parts of a question by what they leave over: which leaves nothing, who is left out, what is cut."""
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
+from kg_adapters.models import SparqlAnswer
 from kg_adapters.profile import ClassProfile
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
@@ -141,3 +143,16 @@ async def rounded_values(graph: KGAdapter, relations: Sequence[Iri]) -> str:
     return (
         f"Some values of {named} have too many digits for SPARQL and are doubles here; Feature shows them as written."
     )
+
+
+_ADDED: Final = re.compile(r"\b(?:SUM|AVG)\s*\([^{}]{0,300}?\bAS\s+[?$](\w+)", re.IGNORECASE)
+
+
+def blank_sums(answer: SparqlAnswer, query: str) -> str:
+    """Return a remark on sums and means without a value, since not all that they add are numbers; empty for none."""
+    added = frozenset(_ADDED.findall(query))
+    columns = [place for place, variable in enumerate(answer.variables) if variable in added]
+    blank = [f"?{answer.variables[place]}" for place in columns if any(row[place] is None for row in answer.rows)]
+    if not blank:
+        return ""
+    return f"Blank in {', '.join(blank)}: not all values are numbers. FILTER(isNumeric(?value)) leaves others out."

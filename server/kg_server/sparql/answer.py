@@ -19,7 +19,7 @@ from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_boundary.shown import clipped, in_quotes, shown, shown_within
 from kg_server.answers.coverage import absence
 from kg_server.answers.intermediates import with_intermediates_of_rows
-from kg_server.answers.remarks import first_without, rounded_values
+from kg_server.answers.remarks import blank_sums, first_without, rounded_values
 from kg_server.answers.results import (
     Answer,
     AnswerRows,
@@ -375,7 +375,7 @@ async def sparql_query(
     every = "every row" if not answer.truncated and len(rows) == len(answer.rows) else "every row that was fetched"
     once = told_once(rows[0], variables, alike, names, cell, every) if alike else ""
     header = " | ".join(f"?{variable}" for place, variable in enumerate(variables) if place not in alike)
-    rounded = await rounded_values(graph, answer.rounded)
+    remarks = (await rounded_values(graph, answer.rounded), blank_sums(answer, query))
     reason = await _reason(graph, sparql, query, run.edits, answer, time_left_s(_left_s(deadline)))
 
     def build(here: AnswerRows[RowLine]) -> Answer:
@@ -384,7 +384,7 @@ async def sparql_query(
             status=_status(answer, len(here)),
             knowledge=reason.knowledge,
             summary=" ".join(
-                filter(None, (run.note, _summary(answer, len(here), max_rows, max_tokens), once, reason.text, rounded))
+                filter(None, (run.note, _summary(answer, len(here), max_rows, max_tokens), once, reason.text, *remarks))
             ),
             read=dict(run.read) or None,
             variables=variables,
