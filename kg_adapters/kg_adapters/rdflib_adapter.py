@@ -54,9 +54,10 @@ T = TypeVar("T")
 class _Copy:
     """What a graph held when it was read: its index, and what is worked out from that when first asked for."""
 
-    def __init__(self, statements: RdflibStatements, vocabulary: Vocabulary, name: str) -> None:
+    def __init__(self, statements: RdflibStatements, vocabulary: Vocabulary, prefixes: Prefixes, name: str) -> None:
         self.asked = 0
         self._vocabulary = vocabulary
+        self._prefixes = prefixes
         self._copying = anyio.Lock()
         self._sparql: tuple[SparqlPool, Callable[[], object]] | None = None
         self._quads: list[bytes] = []
@@ -98,10 +99,11 @@ class _Copy:
     def profile(self) -> GraphProfile:
         return profile_of_index(self.index, self._vocabulary)
 
-    def schema(self, prefixes: Prefixes) -> GraphSchema:
-        return schema_of_index(self.index, self._vocabulary, prefixes)
+    @cached_property
+    def schema(self) -> GraphSchema:
+        return schema_of_index(self.index, self._vocabulary, self._prefixes)
 
-    async def pool(self, prefixes: Prefixes, limits: SparqlLimits | None) -> SparqlPool:
+    async def pool(self, limits: SparqlLimits | None) -> SparqlPool:
         """Return what answers SPARQL, from a folder that is written for the first query."""
         async with self._copying:
             if self._sparql is None:
@@ -114,7 +116,7 @@ class _Copy:
                     await ensure_sparql_store(folder, self.index, quads=self.quads)
                     unfinished.pop_all()
                 note = "" if self._quads else NO_GRAPHS
-                self._sparql = SparqlPool(folder, prefixes, limits, about_graphs=note), remove
+                self._sparql = SparqlPool(folder, self._prefixes, limits, about_graphs=note), remove
             return self._sparql[0]
 
     async def aclose(self) -> None:
@@ -125,7 +127,7 @@ class _Copy:
                 await pool.aclose()
             remove()
 
-    def search(self, text: str, limit: int, type: Node | None, prefixes: Prefixes) -> Sequence[Candidate]:
+    def search(self, text: str, limit: int, type: Node | None) -> Sequence[Candidate]:
         dictionary = self.reader.dictionary
         is_instance = None if type is None else self.reader.instances(type)
 
@@ -133,7 +135,7 @@ class _Copy:
             number = dictionary.node_id(node)
             return is_instance is None or (number is not None and is_instance(number))
 
-        called = (dictionary.node(number) for number in nodes_called(self.index, prefixes, text))
+        called = (dictionary.node(number) for number in nodes_called(self.index, self._prefixes, text))
         return self.names.search(text, limit, accepts, [node for node in called if accepts(node)])
 
     def _names(self) -> Iterator[Name]:
@@ -242,13 +244,13 @@ class RdflibAdapter:
         return (await self._reader()).features(request)
 
     async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
-        return await self._run(lambda copy: copy.search(text, limit, type, self._prefixes))
+        return await self._run(lambda copy: copy.search(text, limit, type))
 
     async def find_relations(self, text: str, *, limit: int) -> Sequence[RelationCandidate]:
         return await self._run(lambda copy: copy.relations.find(text, limit))
 
     async def schema(self) -> GraphSchema:
-        return await self._run(lambda copy: copy.schema(self._prefixes))
+        return await self._run(lambda copy: copy.schema)
 
     async def profile(self) -> GraphProfile:
         return await self._run(lambda copy: copy.profile)
@@ -265,7 +267,7 @@ class RdflibAdapter:
         copy.asked += 1
         try:
             # Copying it is not what the deadline is for.
-            pool = await copy.pool(self._prefixes, self._sparql)
+            pool = await copy.pool(self._sparql)
             return await pool.select(query, timeout_s=timeout_s, max_rows=max_rows)
         finally:
             copy.asked -= 1
@@ -297,7 +299,7 @@ class RdflibAdapter:
         def run() -> T:
             copy = self._copy
             if copy is None:
-                copy = self._copy = _Copy(self._statements, self._vocabulary, self._name)
+                copy = self._copy = _Copy(self._statements, self._vocabulary, self._prefixes, self._name)
             return work(copy)
 
         try:

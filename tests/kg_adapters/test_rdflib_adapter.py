@@ -123,6 +123,7 @@ async def test_changes_are_seen_after_a_refresh() -> None:
     adapter = RdflibAdapter(graph)
     assert await adapter.search("Edo", limit=5) == []
     before = await adapter.schema()
+    assert await adapter.schema() is before
     graph.add((EX["tokyo"], EX["near"], EX["osaka"]))
     graph.add((EX["tokyo"], RDFS.label, RdflibLiteral("Edo", lang="en")))
     asked = NeighborRequest((iri("tokyo"),), direction="out", limit=5)
