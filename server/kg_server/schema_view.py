@@ -1,8 +1,9 @@
 """Schema: the graph's definition, as an answer."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
 from typing import Final, TypeAlias
 from typing import Literal as Choice
@@ -12,7 +13,7 @@ from rapidfuzz import fuzz
 from kg_adapters.answer_cache import AnswerCache, Question, one
 from kg_adapters.models import Count, GraphSchema
 from kg_adapters.prefixes import USUAL
-from kg_adapters.profile import ClassProfile, GraphProfile
+from kg_adapters.profile import MAX_CLASSES, ClassProfile, GraphProfile
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
 from kg_boundary.shown import in_quotes, shown
@@ -42,8 +43,8 @@ from kg_server.schema import (
 )
 
 Kind: TypeAlias = Choice["feature", "class", "relation"]
-SchemaSeen: TypeAlias = tuple[GraphSchema, GraphProfile, Answer]
-SchemaCache: TypeAlias = AnswerCache[Question, SchemaSeen]
+MOST_ANSWERS: Final = 20
+"""How many answers about one state of a graph are cached."""
 LIKENESS = 90
 SHORTEST_PART = 3
 MOST_ALIKE = 20
@@ -55,6 +56,26 @@ PREFIX_TOKENS = 300
 MOST_TOLD = 200
 """How many facts a line tells where there is room for all."""
 _PLURALS: Final[Mapping[Kind, str]] = {"class": "classes", "relation": "relations", "feature": "features"}
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaSeen:
+    """The definition and profile of one state of a graph, and what was computed from them.
+
+    Args:
+        schema: The definition.
+        profile: The profile.
+        answers: Answers by their text and budget.
+        classes: Classes with each relation and its inverse counted as one, which takes a query for each such pair.
+    """
+
+    schema: GraphSchema
+    profile: GraphProfile
+    answers: AnswerCache[Question, Answer] = field(default_factory=lambda: AnswerCache(MOST_ANSWERS, math.inf))
+    classes: AnswerCache[Question, ClassProfile] = field(default_factory=lambda: AnswerCache(MAX_CLASSES, math.inf))
+
+
+SchemaCache: TypeAlias = AnswerCache[Question, SchemaSeen]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +134,13 @@ async def schema_view(
     """Answer Schema: the whole definition, the profile of the class that a text names, or what is like the text."""
     schema, profile = await graph.schema(), await graph.profile()
 
-    async def ask() -> SchemaSeen:
-        view = _View(graph, meaning, schema, profile, max_tokens)
-        return schema, profile, await (view.whole() if about is None else view.about(about))
+    async def first_seen() -> SchemaSeen:
+        return SchemaSeen(schema, profile)
 
     # What is cached holds both, so that no other schema or profile can have the same id.
-    return (await one(cache, (id(schema), id(profile), about, max_tokens), ask))[-1]
+    seen = await one(cache, (id(schema), id(profile)), first_seen)
+    view = _View(graph, meaning, schema, profile, seen.classes, max_tokens)
+    return await one(seen.answers, (about, max_tokens), lambda: view.whole() if about is None else view.about(about))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +151,7 @@ class _View:
     meaning: Meaning
     schema: GraphSchema
     profile: GraphProfile
+    classes: AnswerCache[Question, ClassProfile]
     max_tokens: int
 
     @property
@@ -143,7 +166,7 @@ class _View:
             view = await OntologyView.of(graph, self.schema, self.max_tokens)
             return await (view.whole() if self.declared.classes else view.whole(await self._facts(), LEGEND))
         every, most = self.profile.classes, max(1, self.max_tokens // TOKENS_A_CLASS_WITH_FACTS)
-        counted = [await folded(graph, each, off=1 - WHOLE) for each in every[:most]]
+        counted = [await self._folded(each, 1 - WHOLE) for each in every[:most]]
         profile = replace(self.profile, classes=(*counted, *every[most:]))
         facts = await off_loop(lambda: ProfileFacts.of(profile, graph.vocabulary))
         if not facts.classes:
@@ -231,6 +254,9 @@ class _View:
 
         return await off_loop(lambda: fitted(build, len(foremost), self.max_tokens))
 
+    async def _folded(self, known: ClassProfile, off: float = 0.0) -> ClassProfile:
+        return await one(self.classes, (known.iri, off), lambda: folded(self.graph, known, off=off))
+
     async def _facts(self) -> Sequence[str]:
         """Return the lines about what the instances of each class have."""
         profile, vocabulary = self.profile, self.graph.vocabulary
@@ -271,7 +297,7 @@ class _View:
     async def _of_class(self, owner: ClassProfile) -> Answer:
         """Return an answer with all that is known of one class."""
         vocabulary, profile = self.graph.vocabulary, self.profile
-        owner = await folded(self.graph, owner)
+        owner = await self._folded(owner)
         inverses = [profile.inverse_of(each.relation) for each in owner.properties]
         names = await names_of(self.graph, (*terms_of_profile(owner, vocabulary), *filter(None, inverses)))
         lines = await off_loop(lambda: class_lines(owner, profile, vocabulary, names))

@@ -17,6 +17,7 @@ from kg_adapters.local.cache import open_sample
 from kg_adapters.models import GraphSchema
 from kg_adapters.profile import GraphProfile
 from kg_adapters.rdflib_adapter import RdflibAdapter
+from kg_adapters.set_requests import Computed, SetRequest
 from kg_adapters.terms import Iri, Node
 from kg_server.answers.results import token_count
 from kg_server.app import build_server
@@ -240,6 +241,26 @@ async def test_where_a_relation_leads_to_several_classes_two_are_named_and_more_
     assert "at organisation→sports club, company, …;" in told
     assert "named after 53%→person, town\n" in told
     assert "board member ⇄board seat 54%→person;" in told
+
+
+class Counted(LocalAdapter):
+    """A graph that counts how often it computes sets."""
+
+    computed = 0
+
+    async def compute(self, request: SetRequest) -> Computed:
+        self.computed += 1
+        return await super().compute(request)
+
+
+async def test_inverse_relations_are_counted_as_one_only_once_whatever_the_budget(world: LocalAdapter) -> None:
+    graph = Counted(world.store)
+    async with Client(build_server(graph, UNHURRIED)) as client:
+        await client.call_tool("Schema", {"max_tokens": 4_000})
+        computed = graph.computed
+        answers = [await client.call_tool("Schema", {"max_tokens": budget}) for budget in (4_000, 3_000, 500)]
+    assert answers[0].structured_content == (await call(world, "Schema", max_tokens=4_000)).data
+    assert computed == graph.computed > 0
 
 
 class Noting(Vocabulary):
