@@ -196,15 +196,23 @@ def _is_read_as(stored: Term, shown: Term) -> bool:
 
 
 def _numbered(rows: Collection[_Row]) -> tuple[Detail, ...]:
-    statements = sorted({row.about for row in rows if row.about})
-    references = {about: sorted({row.reference for row in rows if row.about == about} - {""}) for about in statements}
+    statements = _places({row.about for row in rows if row.about})
+    references = defaultdict[str, set[str]](set)
+    for row in rows:
+        if row.reference:
+            references[row.about].add(row.reference)
+    places = {about: _places(found) for about, found in references.items()}
     return tuple(
         Detail(
             row.kind,
-            statements.index(row.about) + 1 if row.about else 0,
-            references[row.about].index(row.reference) + 1 if row.reference else 0,
+            statements[row.about] if row.about else 0,
+            places[row.about][row.reference] if row.reference else 0,
             row.relation,
             row.value,
         )
         for row in sorted(rows, key=lambda row: row.order)
     )
+
+
+def _places(ids: Collection[str]) -> Mapping[str, int]:
+    return {each: place for place, each in enumerate(sorted(ids), 1)}

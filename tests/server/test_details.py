@@ -49,6 +49,7 @@ GRAPH ex:one { ex:ada ex:knows ex:bob . }
 GRAPH ex:two { ex:ada ex:knows ex:bob ; ex:likes "tea"@en . }
 """
     + "".join(f"GRAPH ex:one {{ ex:book ex:text '{number} {'word ' * 800}' . }}\n" for number in range(6))
+    + f"ex:fall ex:of ex:rome ~ ex:claims . ex:claims ex:cause {', '.join(f'ex:c{n:02}' for n in range(90))} .\n"
 )
 HEAD = [
     "rank: preferred; start time: 2016-07-31; reference: P248: ex:paper, P813: 2020-01-01; reference: P854: ex:page; "
@@ -62,6 +63,7 @@ BELOW = {
     ("ex:bob", "ex:knows", "in"): ["in graphs ex:one, ex:two", "ex:since: 1833; ex:source: ex:letter"],
     ("ex:ada", "ex:likes", "out"): ["in graph ex:two", "ex:certainty: 0.5"],
     ("ex:book", "ex:text", "out"): ["in graph ex:one"] * 6,
+    ("ex:fall", "ex:of", "out"): [f"{'; '.join(f'ex:cause: ex:c{n:02}' for n in range(12))}; and 78 more"],
 }
 
 
@@ -120,6 +122,8 @@ async def test_details_are_rows_and_their_lines_state_no_facts_of_their_own(tmp_
         assert len(triples_in(alone.text.splitlines())) == 1
         none = reply_of(await client.call_tool("GetNeighbor", {"entity": "ex:plain", "details": True}))
         assert "no qualifiers, references, ranks, annotations or named graphs for these facts." in none.summary
+        much = reply_of(await client.call_tool("GetNeighbor", {"entity": "ex:fall", "details": True}))
+        assert len(rows(much.data["details"])) == 40
         small = {"entity": "Q1", "details": True, "max_tokens": 500}
         assert len(reply_of(await client.call_tool("GetNeighbor", small)).text) < 1_600
 

@@ -9,7 +9,7 @@ from kg_adapters.details import Detail, Details, details_of
 from kg_adapters.errors import KGError
 from kg_adapters.protocol import KGAdapter, SupportsSparql
 from kg_adapters.terms import Fact, Iri, Literal, Node
-from kg_boundary.shown import clipped, counted
+from kg_boundary.shown import clipped, counted, listed
 from kg_server.names import Names
 
 NOTHING: Final = " The graph holds no qualifiers, references, ranks, annotations or named graphs for these facts."
@@ -18,6 +18,10 @@ _NO_SPARQL: Final = " Details need SPARQL, which this graph does not answer."
 _DIRECT: Final = "/prop/direct/"
 _MOST_REFERENCES: Final = 2
 _MOST_LINES: Final = 5
+_MOST_PARTS: Final = 12
+"""How many parts of one line are shown."""
+_MOST_ROWS: Final = 40
+"""How many rows one line has."""
 _MARK: Final = "    · "
 _MARKS: Final = ";:,"
 
@@ -79,20 +83,27 @@ class FactDetails:
 
     def lines(self, fact: Fact, names: Names) -> Iterator[str]:
         """Yield the lines below a fact: one for each statement or reifier, and one for its named graphs."""
-        parts = [list(each) for _, each in groupby(self._details.get(fact, ()), key=lambda detail: detail.about)]
-        shown = [text for part in parts if (text := "; ".join(_texts(part, names)))]
+        shown = [text for part in self._parts(fact) if (text := listed(_texts(part, names), "; ", _MOST_PARTS))]
         yield from (f"{_MARK}{text}" for text in shown[:_MOST_LINES])
         if len(shown) > _MOST_LINES:
             yield f"{_MARK}and {len(shown) - _MOST_LINES} more"
 
     def rows(self, facts: Sequence[Fact], names: Names) -> list[list[str]] | None:
-        """Return the details as rows of the fact's head, relation and tail, then kind, numbers, property and value."""
+        """Return the details as rows of the fact's head, relation and tail, then kind, numbers, property and value.
+
+        They are of the first statements or reifiers of each fact alone, since one may have thousands.
+        """
         rows = [
             [*names.row(fact), each.kind, _number(each), *_cells(each, names)]
             for fact in facts
-            for each in self._details.get(fact, ())
+            for part in self._parts(fact)[:_MOST_LINES]
+            for each in part[:_MOST_ROWS]
         ]
         return rows or None
+
+    def _parts(self, fact: Fact) -> list[list[Detail]]:
+        """Return the details of a fact by its named graphs, statements and reifiers."""
+        return [[*each] for _, each in groupby(self._details.get(fact, ()), key=lambda detail: detail.about)]
 
 
 def _number(detail: Detail) -> str:
@@ -109,7 +120,7 @@ def _texts(details: Sequence[Detail], names: Names) -> Iterator[str]:
     """Yield the parts of the line of one statement, reifier or set of graphs."""
     graphs = [names.term(each.value, marks=_MARKS) for each in details if each.kind == "graph"]
     if graphs:
-        yield f"in {'graph' if len(graphs) == 1 else 'graphs'} {', '.join(graphs)}"
+        yield f"in {'graph' if len(graphs) == 1 else 'graphs'} {listed(graphs, ', ', _MOST_PARTS)}"
     # Statements have the normal rank by default.
     ranks = [str(each.value) for each in details if each.kind == "rank"]
     yield from (f"rank: {rank}" for rank in ranks if rank != "normal")
@@ -118,7 +129,7 @@ def _texts(details: Sequence[Detail], names: Names) -> Iterator[str]:
             yield _said(each, names)
     references = [[*each] for _, each in groupby((d for d in details if d.reference), key=lambda d: d.reference)]
     for reference in references[:_MOST_REFERENCES]:
-        yield f"reference: {', '.join(_said(each, names) for each in reference)}"
+        yield f"reference: {listed((_said(each, names) for each in reference), ', ', _MOST_PARTS)}"
     if len(references) > _MOST_REFERENCES:
         yield counted(len(references) - _MOST_REFERENCES, "more reference")
 
