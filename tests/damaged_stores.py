@@ -75,7 +75,6 @@ READERS: Mapping[str, frozenset[str]] = {
     "oxigraph/": frozenset({"sparql", "sparql labels"}),
     "index/": frozenset(CALLS) - {"sparql", "sparql labels"},
 }
-INTERNAL = "because of an internal error"
 MODEL = "recording-1"
 NOTHING = np.zeros(0, dtype=np.int32)
 

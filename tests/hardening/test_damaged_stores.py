@@ -5,10 +5,9 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import anyio
-import numpy.typing as npt
 import pytest
 
 from damaged_stores import (
@@ -24,7 +23,6 @@ from kg_server.settings import Settings
 
 SHARDS: Final = 4
 WHOLE_SHARD_S: Final = 280.0
-Values: TypeAlias = npt.NDArray[Any]
 
 
 @pytest.fixture(scope="module")

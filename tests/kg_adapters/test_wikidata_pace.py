@@ -147,8 +147,6 @@ wd:Q1490 rdfs:label "Tokyo"@en , "東京"@ja ; schema:description "capital of Ja
 wd:P17 rdfs:label "country"@en ; wikibase:propertyType wikibase:WikibaseItem .
 """
 PAPER = 'wd:Q30000001 rdfs:label "On graphs"@en .'
-EVERYTHING = "SELECT DISTINCT ?s { ?s ?p ?o } ORDER BY ?s"
-KNOWN, STRANGER = "kg-sextant/1 (someone@example.org) httpx2/2", "kg-sextant/1 httpx2/2"
 
 
 def stand_in_of(lag_s: float = 0.0) -> WikidataStandIn:

@@ -1,4 +1,4 @@
-"""What triples that models write may stand for."""
+"""How triples that models write are read, and appends by many clients at once."""
 
 import signal
 import sqlite3

@@ -1,3 +1,5 @@
+"""What memory tools refuse, and memories whose rows are damaged."""
+
 import logging
 import sqlite3
 from contextlib import closing

@@ -44,7 +44,7 @@ GUESSES = [
     ["Q1", "P1", '"77"'],
     ["Q1", "P1", '"x"^^wd:Q6'],
 ]
-PARTNER, BIRTH, COUNTRY = ["Q5879", "P451", "Q66408"], ["Q66408", "P19", "Q3042"], ["Q3042", "P17", "Q183"]
+PARTNER, BIRTH = ["Q5879", "P451", "Q66408"], ["Q66408", "P19", "Q3042"]
 CAPITAL, LAND = ["Q1490", "P36", "Q179645"], ["Q1490", "P17", "Q17"]
 TO_LILI = "Goethe -[unmarried partner]-> Lili Sch\u00f6nemann"
 TO_OFFENBACH = f"{TO_LILI} -[place of birth]-> Offenbach am Main"
