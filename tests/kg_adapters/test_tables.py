@@ -287,11 +287,12 @@ def test_the_summary_shows_links_with_their_share_and_the_options_that_change_th
     ]
 
 
-def test_of_very_many_columns_the_first_are_shown_and_how_many_more_there_are(tmp_path: Path) -> None:
+def test_of_very_many_columns_in_two_tables_the_first_are_shown_and_how_many_more_there_are(tmp_path: Path) -> None:
     width = 20_000
     header, row = (",".join(f"{letter}{place}" for place in range(width)) for letter in "cv")
-    line = TablesRead(tmp_path, {"g.csv": f"id,{header}\nr,{row}\n"}).lines[1]
-    assert line.endswith(f"c12, and {width - 13:,} more")
+    table = f"{header}\n{row}\n{row}\n"
+    line = TablesRead(tmp_path, {"g.csv": table, "h.csv": table}).lines[1]
+    assert line.endswith(f"c11, and {width - 12:,} more")
 
 
 def test_a_column_of_which_too_few_values_are_ids_comes_with_the_option_that_links_it(tmp_path: Path) -> None:
