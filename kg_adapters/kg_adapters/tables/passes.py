@@ -86,6 +86,8 @@ def _survey_joined(task: SurveyTask, tables: Iterable[TableBatch], on_batch: Cal
             known[table.name] = table
             searches[table.name].add(batch)
         on_batch()
+        if not any(search.has_groups for search in searches.values()):
+            break
     return [searches[name].survey(table) for name, table in known.items()]
 
 

@@ -356,6 +356,11 @@ class JoinedSearch:
         self._rows = 0
         self._searches = {group: _joined_search() for group in groups}
 
+    @property
+    def has_groups(self) -> bool:
+        """Whether any group is still wanted."""
+        return bool(self._searches)
+
     def add(self, batch: Batch) -> None:
         """Add some rows."""
         self._rows += len(batch.lines)
