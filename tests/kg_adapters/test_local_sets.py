@@ -1,5 +1,6 @@
 """Sets over the arrays of an index: bounded in time and size, with facts that show each result."""
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ from kg_adapters.algebra import (
     Meets,
     Members,
     NumberOf,
+    Operator,
+    Outranks,
     Reached,
     SetExpression,
     Step,
@@ -37,6 +40,7 @@ from kg_adapters.protocol import SupportsSets
 from kg_adapters.set_requests import Computed, Listed, SetRequest
 from kg_adapters.terms import Attribute, Fact, Literal
 from kg_adapters.testing import edge, iri, ntriples, typed
+from kg_adapters.values import SIGNS
 from small_graphs import store_of
 
 
@@ -122,6 +126,22 @@ def test_a_witness_is_the_chain_of_facts_that_leads_to_a_result(expression: SetE
         for fact in first.facts
     ]
     assert shown == chain
+
+
+@pytest.mark.parametrize("operator", ["=", "<", ">=", "!="])
+def test_two_of_many_values_are_compared_without_pairing_them_all(operator: Operator) -> None:
+    many: list[Fact] = [
+        Attribute(iri("n"), iri(name), typed(str(first + number), "integer"))
+        for name, first in (("f", 0), ("g", 2_999))
+        for number in range(3_000)
+    ]
+    by, other = (ValueOf(path(name), "number") for name in ("f", "g"))
+    sets, asked = sets_of(many), SetRequest(Listed(Kept(Members((iri("n"),)), Outranks(by, other, operator))))
+    tracemalloc.start()
+    one, two = (int(fact.tail.value) for fact in sets.compute(asked).witnesses[0].facts if isinstance(fact, Attribute))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert ((one > two) - (one < two) in SIGNS[operator], peak < 20_000_000) == (True, True)
 
 
 def test_working_out_sets_stops_when_its_time_is_up() -> None:

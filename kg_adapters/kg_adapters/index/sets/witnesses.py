@@ -266,9 +266,14 @@ class Witnesses:
 
     def _compared(self, node: int, condition: Outranks) -> list[Fact]:
         (mine, rows), (theirs, others) = (self._orders(node, by) for by in (condition.by, condition.other))
-        signs = (mine[:, None] > theirs).astype(np.int64) - (mine[:, None] < theirs)
-        place, against = np.argwhere(np.isin(signs, SIGNS[condition.operator]))[0].tolist()
-        first, second = (self._sets.values.literal(int(row)) for row in (rows[place], others[against]))
+        _, same, equal = np.intersect1d(mine, theirs, return_indices=True)
+        # Of all pairs that compare as stated, one is of these.
+        places = np.array([mine.argmin(), mine.argmax(), *same[:1]])
+        against = np.array([theirs.argmin(), theirs.argmax(), *equal[:1]])
+        one, two = mine[places][:, None], theirs[against]
+        signs = (one > two).astype(np.int64) - (one < two)
+        found, by = np.argwhere(np.isin(signs, SIGNS[condition.operator]))[0].tolist()
+        first, second = (self._sets.values.literal(int(row)) for row in (rows[places[found]], others[against[by]]))
         return [*self.along(node, condition.by.path, [first]), *self.along(node, condition.other.path, [second])]
 
     def _ends(self, node: int, path: HopPath) -> list[Literal | int]:
