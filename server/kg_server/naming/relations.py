@@ -145,24 +145,26 @@ async def relation_of(
     relation = _as_id(graph, text)
     if relation is not None and (trusting or await _occurs(graph, relation)):
         return Chosen((relation,))
-    called = _same(graph, text, await graph.find_relations(text, limit=_FOUND))
+    found = await graph.find_relations(text, limit=_FOUND)
+    called = _same(graph, text, found)
     there: Sequence[Iri] = ()
     if not called:
         there = await _had_by(graph, sample, sort)
         called = _same(graph, text, (await _named(graph, there)).find(text, _FOUND))
     if called:
         return Chosen(tuple(each.relation for each in called), called[0].matched_text)
-    if (measured := await _without_unit(graph, text, sample)) is not None:
+    if (measured := await _without_unit(graph, text, found, sample)) is not None:
         return Chosen((measured,))
     raise await _refusal(graph, text, relation, sort, there, sample)
 
 
-async def _without_unit(graph: KGAdapter, text: str, nodes: Sequence[Node]) -> Iri | None:
+async def _without_unit(
+    graph: KGAdapter, text: str, near: Sequence[RelationCandidate], nodes: Sequence[Node]
+) -> Iri | None:
     """Return the relation whose label is a text with a unit behind it: `length` means `length (m)`.
 
     Of several the one is taken that the nodes have, if it is only one.
     """
-    near = await graph.find_relations(text, limit=_FOUND)
     labels = await graph.labels([each.relation for each in near])
     wanted = fold(text)
     same = [
