@@ -135,6 +135,7 @@ async def test_evidence_of_the_largest_or_smallest_groups_is_of_these(towns: Loc
     ("expression", "number", "knowledge"),
     [
         ("Count[Where[Type[city], inception != 1950]]", "1", "stated"),
+        ("Count[Table[Minus[Type[city], Ville 1], population]]", "4", "stated"),
         ("Count[Where[Type[city], inception > 12001]]", "0", "unknown"),
         ("Count[Where[Type[city], population > 90000]]", "0", "denied"),
         ('Count[Neighbor["Ville 1", located in]]', "0", "unknown"),

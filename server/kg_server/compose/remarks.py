@@ -107,7 +107,7 @@ async def totals_of(
     A number that changes may be stated repeatedly, so none is given where a row has several, nor where one has
     something else. A remote graph is not asked for them.
     """
-    if graph.remote or computed.count.value <= 1:
+    if graph.remote or asked.counting or computed.count.value <= 1:
         return ()
     sums: list[Told] = []
     for way in asked.ways:
