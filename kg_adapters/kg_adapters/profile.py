@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final, TypeAlias
 from typing import Literal as Choice
 
@@ -243,8 +244,9 @@ class GraphProfile:
         return self._inverses.get(relation)
 
 
+@cache
 def unknown_profile() -> GraphProfile:
-    """Return the profile of a graph of which nothing is known."""
+    """Return the profile of a graph of which nothing is known: one object, since answers are cached by the profile."""
     return GraphProfile(ClassProfile(None, None, 0, 0, (), (), complete=False), (), (), (), complete=False)
 
 

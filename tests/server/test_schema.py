@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
+import anyio
 import pytest
 import rdflib
 from mcp import Client
@@ -18,11 +19,16 @@ from kg_adapters.models import GraphSchema
 from kg_adapters.profile import GraphProfile
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.set_requests import Computed, SetRequest
+from kg_adapters.sparql.adapter import SparqlAdapter
+from kg_adapters.sparql.dialects import DIALECTS
+from kg_adapters.sparql.profile_survey import ProfileLimits
+from kg_adapters.sparql.queries import Queries
 from kg_adapters.terms import Iri, Node
 from kg_server.answers.results import token_count
 from kg_server.app import build_server
 from kg_server.settings import Settings
 from small_graphs import store_of
+from sparql_stand_in import endpoint_of, parts_of
 
 MANY_PREFIXES = "\n".join(
     f"@prefix n{number:03}: <http://example.org/some/long/namespace/{number:03}/> . n{number:03}:a n{number:03}:b "
@@ -261,6 +267,18 @@ async def test_inverse_relations_are_counted_as_one_only_once_whatever_the_budge
         answers = [await client.call_tool("Schema", {"max_tokens": budget}) for budget in (4_000, 3_000, 500)]
     assert answers[0].structured_content == (await call(world, "Schema", max_tokens=4_000)).data
     assert computed == graph.computed > 0
+
+
+async def test_callers_at_once_share_a_definition_also_where_no_profile_is_known() -> None:
+    endpoint = endpoint_of(f"ship{number} sails sea{number}" for number in range(30))
+    parts = replace(parts_of(endpoint, Queries.of(DIALECTS["standard"], Vocabulary())), profiled=ProfileLimits(read=0))
+    async with Client(build_server(SparqlAdapter(parts), UNHURRIED)) as client:
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(client.call_tool, "Schema", {})
+        asked = len(endpoint.asked)
+        await client.call_tool("Schema", {})
+    assert len(endpoint.asked) == asked == len(set(endpoint.asked))
 
 
 class Noting(Vocabulary):
