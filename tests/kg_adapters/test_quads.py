@@ -90,6 +90,14 @@ async def test_files_that_are_added_bring_their_graphs(tmp_path: Path) -> None:
         assert await found(graph, KNOWN) == ["one bob", "three dee", "two bob", "two cy"]
 
 
+def test_a_statement_that_is_too_long_to_keep_its_graph_is_left_out_and_not_counted(tmp_path: Path) -> None:
+    said = "<http://example.org/ada> <http://example.org/wrote>"
+    text = "".join(f'{said} "{each}" <http://example.org/one> .\n' for each in ("a", "a" * (1 << 23)))
+    report = imported(tmp_path, "g.nq", text, ImportOptions(skip_errors=True))
+    assert report.notes == ("1 statement is in named graphs: GRAPH in Sparql shows which.",)
+    assert (report.skipped, report.counts.features) == (1, 1)
+
+
 async def test_a_query_with_graph_says_that_graphs_were_merged_or_that_there_are_none(tmp_path: Path) -> None:
     options = ImportOptions(merge_graphs=True)
     assert imported(tmp_path, "g.trig", TRIG, options).notes == (

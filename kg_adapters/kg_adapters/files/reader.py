@@ -420,11 +420,12 @@ class SourceReader:
 
     def _in_graph(self, source: Source, statement: Row | str, graph: str) -> bool:
         """Report the graph of a statement, a row or a line; return whether the statement can be kept with it."""
+        if not self._quads.merge_graphs:
+            line = statement if isinstance(statement, str) else line_of(statement)
+            if not self._put(source, line_in_graph(line, graph), "for a named graph; --merge-graphs takes it"):
+                return False
         self._quads.in_graphs += 1
-        if self._quads.merge_graphs:
-            return True
-        line = statement if isinstance(statement, str) else line_of(statement)
-        return self._put(source, line_in_graph(line, graph), "for a named graph; --merge-graphs takes it")
+        return True
 
     def _put(self, source: Source, line: str, what_for: str) -> bool:
         if len(line.encode()) > _LONGEST_LINE:
