@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Final, TypedDict
 
@@ -16,9 +17,9 @@ from kg_boundary.shown import in_quotes
 from kg_server.answers.cards import Card, Sketches, entity_card, sketches_of
 from kg_server.answers.intermediates import with_intermediates_of_rows
 from kg_server.answers.results import Answer, CandidatesResult, Verdict, fitted
-from kg_server.concurrency import off_loop
+from kg_server.concurrency import all_of, off_loop
 from kg_server.names import MAX_LABEL, Names, shown_label
-from kg_server.naming.entities import MOST_NEAR, POOL, Identity, class_of, identify, judged
+from kg_server.naming.entities import AT_ONCE, MOST_NEAR, POOL, Identity, class_of, identify, judged
 from kg_server.naming.meaning import Meaning
 from kg_server.naming.misspelling import alike
 
@@ -146,8 +147,8 @@ async def _cards(graph: KGAdapter, identities: Sequence[Identity]) -> Mapping[No
     nodes = dict.fromkeys(each.nodes[0] for each in identities if len(each.named) == 1)
     if len(nodes) > _MOST_CARDS:
         return {}
-    cards = {node: await entity_card(graph, node) for node in nodes}
-    return {node: card for node, card in cards.items() if card is not None}
+    cards = await all_of([partial(entity_card, graph, node) for node in nodes], at_once=AT_ONCE)
+    return {node: card for node, card in zip(nodes, cards, strict=True) if card is not None}
 
 
 async def _with_meaning(meaning: Meaning, found: Sequence[Identity], kind: Node | None) -> tuple[list[Identity], str]:
