@@ -1,4 +1,5 @@
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -232,7 +233,7 @@ except BrokenBarrierError:
     modules = ("imported_by_one_call", "imported_by_another")
     for name in modules:
         (tmp_path / f"{name}.py").write_text(waiting, encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     async with anyio.create_task_group() as calls:
         for name in modules:
             calls.start_soon(load, name)
