@@ -275,7 +275,7 @@ async def test_callers_at_once_share_a_definition_also_where_no_profile_is_known
     async with Client(build_server(SparqlAdapter(parts), UNHURRIED)) as client:
         async with anyio.create_task_group() as tasks:
             for _ in range(3):
-                tasks.start_soon(client.call_tool, "Schema", {})
+                tasks.start_soon(client.call_tool, "Schema")
         asked = len(endpoint.asked)
         await client.call_tool("Schema", {})
     assert len(endpoint.asked) == asked == len(set(endpoint.asked))
