@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 from kg_adapters.errors import InvalidRequest, InvalidSource
+from kg_adapters.files.sources import Source
 from kg_adapters.importing.build import build_store
 from kg_adapters.local.import_options import ImportOptions
+from kg_adapters.open_options import ReadingLimits
 from kg_adapters.tables.options import TableOptions
+from kg_adapters.tables.sqlite import sqlite_batches
 from kg_boundary.json_stream import Json
 from tables import CHINOOK, COUNTRIES, NORTHWIND, TablesRead, database, declared_links, flights_tables, written
 
@@ -367,6 +370,24 @@ def test_a_damaged_database_is_refused_or_read_as_far_as_it_goes(tmp_path: Path)
     (tmp_path / "g.db-wal").write_text("changes", encoding="utf-8")
     read = TablesRead(tmp_path, {"g.db": whole})
     assert [each.partition(". ")[0] for each in read.problems] == ["g.db-wal holds changes that are not in g.db yet"]
+
+
+def test_a_database_that_changes_while_it_is_read_is_reported_as_that(tmp_path: Path) -> None:
+    path, problems = tmp_path / "g.db", list[str]()
+    whole = database(
+        "CREATE TABLE t (x)",
+        "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9999) "
+        "INSERT INTO t SELECT printf('%0999d', i) FROM n",
+    )
+    path.write_bytes(whole)
+    source, limits = Source(path, path.name), ReadingLimits()
+    with path.open("rb") as file:
+        batches = sqlite_batches(source, file, lambda text, _: problems.append(text), lambda _: None, limits)
+        next(batches)
+        path.write_bytes(whole[:8192])
+        list(batches)
+    [problem] = problems
+    assert "it was changed while it was read. Close the program that writes to it." in problem
 
 
 WORLD: list[Json] = [

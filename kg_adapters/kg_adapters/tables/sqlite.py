@@ -9,7 +9,7 @@ from typing import IO, Final, TypeAlias
 
 from kg_adapters.errors import InvalidSource
 from kg_adapters.files.rdf import Problem
-from kg_adapters.files.sources import Source
+from kg_adapters.files.sources import Source, look
 from kg_adapters.open_options import ReadingLimits, setting
 from kg_adapters.tables.rows import SourceTable, TableBatch, batches, check_width, joined_cell, joined_header
 from kg_boundary.shown import in_quotes, listed
@@ -235,6 +235,7 @@ class _Table:
         self._binary = dict[str, int]()
         self._long = dict[str, int]()
         schema = layout.schema
+        self._path, self._seen = path, look(path)
         self._place = f"{path}, {schema.name}"
         self._places = [[schema.columns.index(each) for each in columns] for columns in layout.joined]
 
@@ -280,7 +281,9 @@ class _Table:
                 cells = [self._text(column, cell) for column, cell in zip(schema.columns, row, strict=True)]
                 yield number, [*cells, *(joined_cell([cells[place] for place in places]) for places in self._places)]
         except sqlite3.Error as error:
-            problem(f"{self._place} cannot be read to its end: {error}.", error)
+            changed = "it was changed while it was read. Close the program that writes to it"
+            reason = error if look(self._path) == self._seen else changed
+            problem(f"{self._place} cannot be read to its end: {reason}.", error)
 
     def _text(self, column: str, cell: Cell) -> str:
         """Return a value as a table would have it; nothing for one that is left out."""
