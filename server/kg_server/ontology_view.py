@@ -194,12 +194,14 @@ class OntologyView:
         ontology, (_, most) = self.ontology, _MOST_IN_A_LINE
         if children := ontology.narrower.get(node, ()):
             yield _Line(f"subclasses | {self._listed(children, most * 4)}", (node, *children[: most * 4]))
-        if expressions := [each for each in ontology.expressions.get(node, ()) if each in self.names.labels]:
-            yield _Line(f"restrictions | {listed((self.names.entity(each, ';') for each in expressions), '; ', most)}")
+        if expressions := self._restrictions(node):
+            yield _Line(f"restrictions | {expressions}")
         for each in ontology.of_class.get(node, ()):
             text = f"property | {self.names.relation(each)}{self._leads_to(each)}"
             yield _Line(text, properties=((each, node),))
         for above in ontology.above(node):
+            if expressions := self._restrictions(above):
+                yield _Line(f"restrictions inherited from {self._name(above)} | {expressions}")
             if properties := ontology.of_class.get(above, ()):
                 text = f"inherited from {self._name(above)} | {self._facts(properties, most * 2)}"
                 yield _Line(text, properties=tuple((each, above) for each in properties[: most * 2]))
@@ -207,6 +209,11 @@ class OntologyView:
             facts = (self.names.alone(each, _MARKS, "relation") for each in leading)
             text = f"properties that lead to it | {listed(facts, ', ', most)}"
             yield _Line(text, properties=tuple((each, None) for each in leading[:most]))
+
+    def _restrictions(self, node: Node) -> str:
+        """Return the class expressions above a class; nothing where it has none."""
+        expressions = [each for each in self.ontology.expressions.get(node, ()) if each in self.names.labels]
+        return listed((self.names.entity(each, ";") for each in expressions), "; ", _MOST_IN_A_LINE[1])
 
     def _property(self, node: Iri) -> _Line:
         owners = self.ontology.domains.get(node, ())

@@ -135,6 +135,12 @@ EXPRESSIONS = {
 }
 
 
+async def test_a_class_has_the_restrictions_of_its_superclasses() -> None:
+    reply = await call(opened(CAR, "local"), "Schema", about="Vehicle")
+    (line,) = [line for line in reply.plain.text.splitlines() if line.startswith("restrictions inherited from Car | ")]
+    assert {each for each in EXPRESSIONS if each in line} == EXPRESSIONS
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [
