@@ -330,9 +330,9 @@ async def _instances(graph: KGAdapter, *kinds: frozenset[Iri]) -> list[tuple[tup
 
 
 async def class_paths(graph: KGAdapter, source: Node, target: Node) -> list[Path]:
-    """Return how two classes are connected: by the nearest superclass of both, and through class expressions.
+    """Return how two classes are connected, the shorter path first.
 
-    Each level above both is one request. Expressions of a remote graph are left out.
+    One path is over the nearest superclass of both, one goes through class expressions. Each level above both is one request. Expressions of a remote graph are left out.
     """
     wider = frozenset(graph.vocabulary.subclasses)
     found: dict[tuple[Node, ...], Path] = {}
@@ -344,7 +344,7 @@ async def class_paths(graph: KGAdapter, source: Node, target: Node) -> list[Path
                     found.setdefault(path.nodes, path)
     except (TimeoutError, BackendError):
         note_partial("Superclasses are missing: they did not come in time.")
-    return list(found.values())
+    return sorted(found.values(), key=lambda path: len(path.triples))
 
 
 async def _meeting(graph: KGAdapter, source: Node, target: Node, relations: Collection[Iri]) -> Path | None:

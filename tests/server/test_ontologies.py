@@ -135,6 +135,16 @@ EXPRESSIONS = {
 }
 
 
+async def test_of_two_ways_between_classes_the_shorter_one_comes_first() -> None:
+    turtle = f"""{PREFIXES}
+@prefix e: <http://e.org/> .
+e:A a owl:Class ; rdfs:subClassOf e:B , [ a owl:Restriction ; owl:onProperty e:p ; owl:someValuesFrom e:D ] .
+e:B a owl:Class ; rdfs:subClassOf e:Top . e:D a owl:Class ; rdfs:subClassOf e:E .
+e:E a owl:Class ; rdfs:subClassOf e:Top . e:Top a owl:Class ."""
+    reply = await call(opened(turtle, "local"), "GetPath", source="e:A", target="e:D", max_hops=1)
+    assert [len(path) for path in paths(reply.data["paths"])] == [2, 4]
+
+
 async def test_a_class_has_the_restrictions_of_its_superclasses() -> None:
     reply = await call(opened(CAR, "local"), "Schema", about="Vehicle")
     (line,) = [line for line in reply.plain.text.splitlines() if line.startswith("restrictions inherited from Car | ")]
