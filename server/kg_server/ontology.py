@@ -332,7 +332,8 @@ async def _instances(graph: KGAdapter, *kinds: frozenset[Iri]) -> list[tuple[tup
 async def class_paths(graph: KGAdapter, source: Node, target: Node) -> list[Path]:
     """Return how two classes are connected, the shorter path first.
 
-    One path is over the nearest superclass of both, one goes through class expressions. Each level above both is one request. Expressions of a remote graph are left out.
+    One path is over the nearest superclass of both, one goes through class expressions. Each level above both is one
+    request. Expressions of a remote graph are left out.
     """
     wider = frozenset(graph.vocabulary.subclasses)
     found: dict[tuple[Node, ...], Path] = {}
