@@ -59,7 +59,7 @@ format: $(STAMPS)/dev ## rewrite the code as ruff wants it
 	@$(BIN)/ruff check --fix .
 
 conformance: $(STAMPS)/dev ## run the official conformance suite against the server (needs npm)
-	@$(BIN)/python tests/conformance/run.py
+	@PYTHONPATH=tests $(BIN)/python -m conformance.run
 
 fuzz: $(STAMPS)/dev ## make 10,000 generated calls, where make hardening makes fewer
 	@$(BIN)/python -m pytest --quiet --generated-calls=10000 tests/hardening/test_generated_calls.py

@@ -27,7 +27,7 @@ class Reply:
 
 
 @contextmanager
-def answering(answer: Callable[[bytes, str | None], Reply]) -> Generator[str]:
+def answering(answer: Callable[[bytes, str | None], Reply], tls: ssl.SSLContext | None = None) -> Generator[str]:
     """Answer every request from its body, or its query, and its `Authorization`; gives the URL of the service."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -55,10 +55,12 @@ def answering(answer: Callable[[bytes, str | None], Reply]) -> Generator[str]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}/v1"
+        yield f"{'http' if tls is None else 'https'}://127.0.0.1:{server.server_port}/v1"
     finally:
         server.shutdown()
         thread.join()
@@ -91,6 +93,10 @@ class Authority:
         file = folder / "authority.pem"
         file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
         return cls(file, certificate, key)
+
+    def client(self) -> ssl.SSLContext:
+        """Return what a client needs that trusts this authority alone."""
+        return ssl.create_default_context(cafile=self.file)
 
     def server(self, *, hours: int) -> ssl.SSLContext:
         """Return what a server on 127.0.0.1 needs, with a certificate for so many hours; below 0 it has expired."""

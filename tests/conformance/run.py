@@ -1,10 +1,11 @@
 """Runs the official conformance suite against the product's server, and against its class with all fixtures.
 
-    .venv/bin/python tests/conformance/run.py
+    PYTHONPATH=tests .venv/bin/python -m conformance.run
 
 It needs npm, which fetches the suite and a Node that is new enough for it. The product may fail the scenarios that its
-files of expected failures name, and has to; with the fixtures, every scored check has to pass. The bundle for
-desktop assistants is validated and packed by its publisher's tool.
+files of expected failures name, and has to; with the fixtures, every scored check has to pass. The suite has no
+scenarios of authorization for servers: so it judges both sides that the tests of logins put the server between, the
+authorization server and the client. The bundle for desktop assistants is validated and packed by its publisher's tool.
 """
 
 import os
@@ -12,12 +13,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+import httpx2
+
+from authorization_server import ClientRecord, authorizing
+from loopback_service import Authority
 
 HERE: Final = Path(__file__).parent
 NODE: Final = "node@22"
@@ -26,31 +32,30 @@ BUNDLER: Final = "2.1.2"
 BUNDLE: Final = HERE.parents[1] / "packaging" / "mcpb"
 FIXTURES: Final = (sys.executable, "-m", "conformance.fixture_server")
 PRODUCT: Final = (sys.executable, "-m", "kg_server", "serve", "sample", "--http", "127.0.0.1:0")
+CLIENT: Final = f"{sys.executable} -m conformance.signing_in_client"
 
+STABLE: Final = "0.1.16"
+MODERN: Final = "0.2.0-alpha.12"
+SUITES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
+    STABLE: ((), "product-2025-11-25.yml"),
+    MODERN: (("--requirements", "2026-07-28"), "product-2026-07-28.yml"),
+}
+"""The releases of the suite, with the options for servers and where the product's expected failures are."""
 
-@dataclass(frozen=True)
-class Suite:
-    """A release of the suite, the options for it, and where the product's expected failures are."""
-
-    release: str
-    options: tuple[str, ...]
-    product_failures: str
-
-
-SUITES: Final = (
-    Suite("0.1.16", (), "product-2025-11-25.yml"),
-    Suite("0.2.0-alpha.12", ("--requirements", "2026-07-28"), "product-2026-07-28.yml"),
-)
+LOGINS: Final[Mapping[str, tuple[str, ...]]] = {
+    STABLE: ("--suite", "auth", "--spec-version", "2025-11-25"),
+    MODERN: ("--requirements", "2026-07-28", "--expected-failures", str(HERE / "client-2026-07-28.yml")),
+}
+"""The options for clients that log in."""
 
 
 @contextmanager
 def served(command: tuple[str, ...], folder: str) -> Generator[str]:
     """Start a server on a free port, so that no other one can answer in its place, and give its address."""
     folders = {f"KG_SEXTANT_{kind}_FOLDER": folder for kind in ("CACHE", "DATA")}
-    environment = {**os.environ, **folders, "PYTHONPATH": str(HERE.parent)}
     with (
         (Path(folder) / "log").open("w", encoding="utf-8") as log,
-        subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=log) as process,
+        subprocess.Popen(command, env=_environment() | folders, stdout=subprocess.DEVNULL, stderr=log) as process,
     ):
         try:
             yield address_of(process, Path(log.name))
@@ -68,21 +73,50 @@ def address_of(process: subprocess.Popen[bytes], log: Path) -> str:
     raise SystemExit(f"The server ended before it served: {log.read_text(encoding='utf-8')}")
 
 
-def passes(suite: Suite, name: str, address: str, expected: Path | None, folder: str) -> bool:
-    """Run a suite against a server, and tell how it went."""
-    npx = ["npx", "--yes", "--loglevel=error", "-p", NODE, "-p", f"@modelcontextprotocol/conformance@{suite.release}"]
-    words = [*npx, "conformance", "server", "--url", address, "-o", folder, *suite.options]
-    if expected is not None:
-        words += ["--expected-failures", str(expected)]
-    run = subprocess.run(
-        words, check=False, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT_S
-    )
-    summary = run.stdout[run.stdout.rfind("=== SUMMARY") :]
-    total = next((line for line in summary.splitlines() if line.startswith("Total:")), "no summary")
-    print(f"Conformance {suite.release}, {name}: {'as expected' if run.returncode == 0 else 'FAILED'}. {total}")
+def passes(release: str, name: str, *words: str) -> bool:
+    """Run a suite, let a browser agree wherever it waits for one, and tell how it went."""
+    npx = ["npx", "--yes", "--loglevel=error", "-p", NODE, "-p", f"@modelcontextprotocol/conformance@{release}"]
+    lines: list[str] = []
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        subprocess.Popen(
+            [*npx, "conformance", *words, "-o", folder],
+            cwd=folder,
+            env=_environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as run,
+    ):
+        assert run.stdout is not None
+        limit = threading.Timer(LIMIT_S, run.kill)
+        limit.start()
+        for line in run.stdout:
+            lines.append(line)
+            if line.startswith("http://") and "/authorize?" in line:
+                httpx2.get(line.strip(), follow_redirects=True)
+        limit.cancel()
+    total = next((line.strip() for line in reversed(lines) if line.startswith("Total:")), "no summary")
+    print(f"Conformance {release}, {name}: {'as expected' if run.returncode == 0 else 'FAILED'}. {total}")
     if run.returncode:
-        print(summary)
+        print("".join(lines).rpartition("SUMMARY")[2])
     return run.returncode == 0 and total != "no summary"
+
+
+def authorization_server_passes(folder: str) -> bool:
+    """Run the scenarios for authorization servers against the one of the tests."""
+    client = ClientRecord(
+        client_id="suite", redirect_uris=["http://127.0.0.1/callback"], token_endpoint_auth_method="none"
+    )
+    trusted = Authority.create(Path(folder)).client()
+    good = True
+    with authorizing(path="/realms/team", trusted=trusted) as server:
+        server.add_client(client)
+        for version in ("2025-11-25", "2026-07-28"):
+            resource = ("--client-id", client.client_id, "--resource", "https://kg.example.org/mcp")
+            words = ("--url", server.issuer, *resource, "--spec-version", version)
+            good &= passes(MODERN, f"the tests' authorization server, {version}", "authorization", *words)
+    return good
 
 
 def is_bundle(folder: str) -> bool:
@@ -106,18 +140,24 @@ def is_bundle(folder: str) -> bool:
     return True
 
 
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(HERE.parent)}
+
+
 def main() -> None:
-    """Run both suites against both servers, and the validator of bundles."""
+    """Run both suites against both servers and the counterparts of a login, and the validator of bundles."""
     if shutil.which("npx") is None:
         raise SystemExit("The conformance suite needs npm, which is not here.")
     with tempfile.TemporaryDirectory() as folder:
         good = is_bundle(folder)
-    with tempfile.TemporaryDirectory() as folder, served(FIXTURES, folder) as address:
-        for suite in SUITES:
-            good &= passes(suite, "the server's class with fixtures", address, None, folder)
-    with tempfile.TemporaryDirectory() as folder, served(PRODUCT, folder) as address:
-        for suite in SUITES:
-            good &= passes(suite, "the product", address, HERE / suite.product_failures, folder)
+        good &= authorization_server_passes(folder)
+    for release, options in LOGINS.items():
+        good &= passes(release, "the tests' client", "client", "--command", CLIENT, *options)
+    for name, command in (("the server's class with fixtures", FIXTURES), ("the product", PRODUCT)):
+        with tempfile.TemporaryDirectory() as folder, served(command, folder) as address:
+            for release, (options, failures) in SUITES.items():
+                expected = ("--expected-failures", str(HERE / failures)) if command == PRODUCT else ()
+                good &= passes(release, name, "server", "--url", address, *options, *expected)
     raise SystemExit(0 if good else 1)
 
 
