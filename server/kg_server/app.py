@@ -433,7 +433,7 @@ def experience_of(settings: Settings) -> "ExperienceStore | None":
 
 
 def _memory_tools(graph: KGAdapter, settings: Settings) -> MemoryTools:
-    limits = MemoryLimits(**dict(settings.memory))
+    limits = MemoryLimits(**dict(settings.memory), caller_mb=settings.hosting.memory_mb)
 
     def opened() -> MemoryStore:
         from kg_server.memory.sqlite_storage import SqliteStorage

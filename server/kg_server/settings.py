@@ -200,6 +200,17 @@ class MemorySettings(Section):
     )
 
 
+class HostingSettings(Section):
+    """Callers over HTTP with a login."""
+
+    memory_mb: float = Field(
+        default=100.0,
+        gt=0,
+        description="How many megabytes of memories one caller with a login may keep; they are at most a tenth of "
+        "`memory.memories`.",
+    )
+
+
 class Settings(Section):
     """Everything that can be set, with the defaults that suit most people."""
 
@@ -263,6 +274,7 @@ class Settings(Section):
     embedding: EmbeddingSettings = EmbeddingSettings()
     llm: LlmSettings = LlmSettings()
     memory: MemorySettings = MemorySettings()
+    hosting: HostingSettings = HostingSettings()
 
     def value(self, name: str) -> object:
         """Return the value of a setting by its name, such as `endpoint.token`."""

@@ -135,6 +135,64 @@ async def test_a_memory_of_another_graph_is_refused(store: MemoryStore) -> None:
             await call
 
 
+async def test_a_memory_of_another_owner_is_answered_as_an_unknown_one(store: MemoryStore) -> None:
+    handle = (await store.append(None, "graph", [AB], owner="token:ann")).handle
+    for owner in ("", "token:ben", "token:ann2"):
+        answers: set[str] = set()
+        for known in (handle, "mem_unknown"):
+            for call in (store.read(known, "other", owner=owner), store.append(known, "graph", [BC], owner=owner)):
+                with pytest.raises(InvalidRequest, match="No memory has this handle") as refused:
+                    await call
+                answers.add(str(refused.value))
+        assert len(answers) == 1
+    assert (await store.append(handle, "graph", [BC], owner="token:ann")).added == (Place(0, 1, BC),)
+
+
+async def test_an_owner_has_a_share_of_the_room_and_evicts_only_its_own(tmp_path: Path) -> None:
+    clock = Clock()
+    store = stored_in(tmp_path, MemoryLimits(memories=40, caller_mb=0.5), clock)
+    others = await begin(store, text_of(0, 200_000), appends=2)
+    first, *_ = [
+        (await store.append(None, "graph", [text_of(each, length)], owner="token:ann")).handle
+        for each, length in enumerate((200_000, 200_000, 1))
+    ]
+    with pytest.raises(
+        InvalidRequest, match=r"at most 4 memories of one caller .* in 0.5 MB \(hosting.memory_mb\), and all of"
+    ):
+        await store.append(None, "graph", [text_of(0, 200_000)], owner="token:ann")
+    await store.append(None, "graph", [AB], owner="token:ann")
+    with pytest.raises(InvalidRequest, match="at most 4 memories of one caller"):
+        await store.append(None, "graph", [AB], owner="token:ann")
+    await store.append(None, "graph", [text_of(0, 400_000)], owner="token:ben")
+    clock.pass_days(2 * HOUR)
+    await store.append(None, "graph", [text_of(0, 200_000)], owner="token:ann")
+    with pytest.raises(InvalidRequest, match="No memory has this handle"):
+        await store.read(first, "graph", owner="token:ann")
+    assert await there(store, others) == [True]
+
+
+async def test_an_owner_gets_no_room_of_others_in_a_full_store(tmp_path: Path) -> None:
+    clock = Clock()
+    store = stored_in(tmp_path, MemoryLimits(memories=2), clock)
+    theirs = [await begin(store, AB) for _ in range(2)]
+    clock.pass_days(2 * HOUR)
+    with pytest.raises(InvalidRequest, match=r"at most 2 memories \(memory.memories\).*and all of yours"):
+        await store.append(None, "graph", [AB], owner="token:ann")
+    assert await there(store, *theirs) == [True, True]
+
+
+async def test_nothing_expires_early_because_the_clock_was_wrong_for_a_while(tmp_path: Path) -> None:
+    clock = Clock()
+    store = stored_in(tmp_path, MemoryLimits(age_days=2), clock)
+    old = await begin(store, AB)
+    clock.pass_days(-40)
+    new = await begin(store, AB)
+    await store.append(old, "graph", [BC])
+    assert await there(store, old, new) == [True, True]
+    clock.pass_days(40.5)
+    assert await there(store, old, new, await begin(store, AB)) == [True, True, True]
+
+
 async def test_an_append_that_would_grow_too_large_stores_nothing(tmp_path: Path) -> None:
     few, short = stored_in(tmp_path, MemoryLimits(facts=2)), stored_in(tmp_path, MemoryLimits(memory_bytes=1_000))
     handle = await begin(few, AB)
@@ -280,7 +338,7 @@ async def test_a_file_with_a_damaged_page_is_named_and_left_alone(store: MemoryS
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("PRAGMA user_version = 2", "has format 2; this version reads 3. Nothing was changed"),
+        ("PRAGMA user_version = 2", "has format 2; this version reads 4. Nothing was changed"),
         ("CREATE TABLE recipes (name TEXT)", "is a database of another program. Nothing was changed"),
     ],
 )
@@ -292,6 +350,20 @@ async def test_a_file_of_others_is_refused(store: MemoryStore, tmp_path: Path, s
     with pytest.raises(InvalidSource, match=message):
         await begin(store, AB)
     assert path.read_bytes() == before
+
+
+async def test_a_file_of_the_version_before_owners_is_read_and_its_memories_are_the_local_callers(
+    tmp_path: Path,
+) -> None:
+    handle = await begin(stored_in(tmp_path), AB)
+    with closing(sqlite3.connect(tmp_path / FILE)) as file:
+        file.execute("ALTER TABLE memories DROP COLUMN owner")
+        file.execute("PRAGMA user_version = 3")
+    store = stored_in(tmp_path)
+    assert len((await store.read(handle, "graph")).places) == 1
+    with pytest.raises(InvalidRequest, match="No memory has this handle"):
+        await store.read(handle, "graph", owner="token:ann")
+    assert (await store.append(handle, "graph", [BC])).added == (Place(0, 1, BC),)
 
 
 async def test_a_file_that_others_keep_busy_is_a_timeout_and_nothing_is_kept(tmp_path: Path) -> None:

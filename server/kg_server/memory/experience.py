@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from kg_adapters.protocol import KGAdapter
 from kg_boundary.shown import clipped, json_text, visible_line
 from kg_server.answers.results import Answer, Result, fitted
+from kg_server.callers import caller
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.memory.sqlite_file import SqliteFile
 
@@ -140,6 +141,8 @@ class Solved(BaseModel):
 class ExperienceStore:
     """Keeps solved questions by graph, in a file for its owner alone that is opened for each piece of work.
 
+    They are those of `ask` on this machine: callers with a login are shown none.
+
     Args:
         path: The file; it is made with the first question.
         most: How many questions are kept of one graph.
@@ -168,6 +171,8 @@ class ExperienceStore:
             BackendError: The file cannot be used.
             InvalidSource: It is damaged, or of another version.
         """
+        if caller().subject:
+            return ()
         return await anyio.to_thread.run_sync(self._like, graph, question, most, limiter=self._turn)
 
     def _keep(self, graph: str, solved: Solved) -> None:

@@ -1,7 +1,7 @@
 """One private SQLite file with tables of a known version; each transaction opens whatever file has its name then."""
 
 import sqlite3
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
@@ -26,14 +26,25 @@ class SqliteFile:
         kind: What messages call it, as in `memory file`.
         version: The version of its tables.
         tables: The statements that make them.
+        upgrades: For each earlier version that is read, the statements that make it this one.
         busy_s: How many seconds to wait for other processes.
     """
 
-    def __init__(self, path: Path, kind: str, version: int, tables: Sequence[str], *, busy_s: float = BUSY_S) -> None:
+    def __init__(
+        self,
+        path: Path,
+        kind: str,
+        version: int,
+        tables: Sequence[str],
+        *,
+        upgrades: Mapping[int, Sequence[str]] | None = None,
+        busy_s: float = BUSY_S,
+    ) -> None:
         self.path = path
         self._name = f"{kind} {path.name}"
         self._version = version
         self._tables = tables
+        self._upgrades = upgrades or {}
         self._busy_s = busy_s
 
     @contextmanager
@@ -46,8 +57,9 @@ class SqliteFile:
             BackendUnavailable: It cannot be opened, read or written.
         """
         with self._translated_errors(), closing(self._connected()) as connection:
-            # Only an empty file is written to by a transaction that reads.
-            connection.execute(f"BEGIN {'IMMEDIATE' if write or self._is_empty() else 'DEFERRED'}")
+            # Only an empty file, or one of an earlier version, is written to by a transaction that reads.
+            writes = write or self._is_empty() or _version(connection) in self._upgrades
+            connection.execute(f"BEGIN {'IMMEDIATE' if writes else 'DEFERRED'}")
             try:
                 self._prepare(connection)
                 yield connection
@@ -83,24 +95,25 @@ class SqliteFile:
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+        version = _version(connection)
         page: int = connection.execute("PRAGMA page_size").fetchone()[0]
         if self.path.stat().st_size % page:
             # SQLite takes what is missing of the last page for zeros.
             raise self.damaged("its end is missing")
         if version == self._version:
             return
-        if version:
+        statements = self._upgrades.get(version, self._tables)
+        if version and version not in self._upgrades:
             raise InvalidSource(
                 f"The {self._name} has format {version}; this version reads {self._version}. Nothing was changed. Use "
                 "the version of kg-sextant that wrote it, or set another data_folder."
             )
-        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        if not version and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             raise InvalidSource(
                 f"{self.path.name} in the data folder is a database of another program. Nothing was changed. Set "
                 "another data_folder, or move it away."
             )
-        for statement in (*self._tables, f"PRAGMA user_version = {self._version}"):
+        for statement in (*statements, f"PRAGMA user_version = {self._version}"):
             connection.execute(statement)
 
     @contextmanager
@@ -127,6 +140,11 @@ class SqliteFile:
             f"The {self._name} cannot be used: {reason}. The data folder has to be writable, with room on the disk; "
             "the setting data_folder names another. The other tools still work."
         )
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    return version
 
 
 def _text(content: bytes) -> str:

@@ -13,7 +13,7 @@ from kg_adapters.terms import Iri, Literal, Term, node_from_key, node_key
 from kg_server.memory.sqlite_file import BUSY_S, SqliteFile
 from kg_server.memory.store import Contents, KeptFact, MemoryRecord, Place, StorageUsage
 
-VERSION: Final = 3
+VERSION: Final = 4
 
 _TABLES: Final = (
     """
@@ -28,7 +28,8 @@ _TABLES: Final = (
         paths INTEGER NOT NULL,
         unverified INTEGER NOT NULL,
         size INTEGER NOT NULL,
-        checksum BLOB NOT NULL
+        checksum BLOB NOT NULL,
+        owner TEXT NOT NULL DEFAULT ''
     )
     """,
     # A tail without a datatype is a node. `open_end` is the node at which a path may go on, of its last fact only.
@@ -53,6 +54,11 @@ _TABLES: Final = (
     "CREATE UNIQUE INDEX facts_by_statement ON facts (memory, statement)",
     "CREATE INDEX open_ends ON facts (memory, open_end, path) WHERE open_end IS NOT NULL",
 )
+_UPGRADES: Final = {3: ("ALTER TABLE memories ADD COLUMN owner TEXT NOT NULL DEFAULT ''",)}
+_MEMORIES: Final = (
+    "SELECT number, digest, graph, touched, used, appends, facts, paths, unverified, size, owner, checksum "
+    "FROM memories"
+)
 _FACTS: Final = (
     "SELECT position, path, step, head, relation, tail, datatype, language, verified, statement, open_end, checksum "
     "FROM facts WHERE memory = ?"
@@ -73,7 +79,7 @@ class SqliteStorage:
     """
 
     def __init__(self, path: Path, *, busy_s: float = BUSY_S) -> None:
-        self.file = SqliteFile(path, "memory file", VERSION, _TABLES, busy_s=busy_s)
+        self.file = SqliteFile(path, "memory file", VERSION, _TABLES, upgrades=_UPGRADES, busy_s=busy_s)
 
     @contextmanager
     def transaction(self, *, write: bool) -> "Generator[SqliteTransaction]":  # noqa: D102 - documented on the protocol
@@ -96,19 +102,19 @@ class SqliteTransaction:
         self._connection = connection
         self._file = file
 
-    def find(self, digest: bytes) -> MemoryRecord | None:  # noqa: D102 - documented on the protocol, like all below
+    def find(self, digest: bytes, owner: str) -> MemoryRecord | None:  # noqa: D102 - documented on the protocol, like all below
         # It may be there without being found, where the index or its own row is damaged.
-        for condition, values in ((" WHERE digest = ?", (digest,)), ("", ())):
-            for row in self._connection.execute(f"SELECT * FROM memories{condition}", values):  # noqa: S608 - constants
+        for condition, values in ((" WHERE digest = ? AND owner = ?", (digest, owner)), ("", ())):
+            for row in self._connection.execute(f"{_MEMORIES}{condition}", values):
                 memory = _memory(row)
                 if memory is None:
                     raise self._file.damaged("a row of a memory, which may be this one, is not what was written")
-                if memory.digest == digest:
+                if (memory.digest, memory.owner) == (digest, owner):
                     return memory
         return None
 
     def save(self, memory: MemoryRecord) -> None:  # noqa: D102
-        self._write("memories", (*memory, _checksum(*memory)))
+        self._write("memories", (*memory[:-1], _memory_checksum(*memory), memory.owner))
 
     def read(self, memory: MemoryRecord) -> Contents:  # noqa: D102
         rows = (_fact_row(memory, row) for row in self._connection.execute(_FACTS, (memory.number,)))
@@ -135,17 +141,20 @@ class SqliteTransaction:
         self._write("facts", _columns(memory, _FactRow(position, place, not isinstance(fact.tail, Literal))))
         return place
 
-    def usage(self) -> StorageUsage:  # noqa: D102
-        total = "SELECT count(*), coalesce(sum(size + (facts + 1) * ?), 0), coalesce(max(number), 0) FROM memories"
-        return StorageUsage(*self._connection.execute(total, (_OVERHEAD,)).fetchone())
+    def usage(self, owner: str | None = None) -> StorageUsage:  # noqa: D102
+        total = (
+            "SELECT count(*), coalesce(sum(size + (facts + 1) * ?), 0), coalesce(max(number), 0), "
+            "coalesce(max(touched), 0) FROM memories WHERE ? IS NULL OR owner = ?"
+        )
+        return StorageUsage(*self._connection.execute(total, (_OVERHEAD, owner, owner)).fetchone())
 
     def drop(  # noqa: D102
-        self, *, touched: float, single_used: float, used: float, most: int, spared: int | None = None
+        self, *, touched: float, single_used: float, used: float, owner: str, most: int, spared: int | None = None
     ) -> int:
         found = self._connection.execute(
-            "SELECT * FROM memories WHERE (touched < ? OR (appends <= 1 AND used < ?) OR used < ?) AND number IS NOT ? "
-            "ORDER BY appends > 1, used, number",
-            (touched, single_used, used, spared),
+            f"{_MEMORIES} WHERE (touched < ? OR (appends <= 1 AND used < ? AND touched < ?) "
+            "OR (used < ? AND owner = ?)) AND number IS NOT ? ORDER BY appends > 1, used, number",
+            (touched, single_used, single_used, used, owner, spared),
         ).fetchall()
         dropped = list(islice(filter(None, map(_memory, found)), most))
         for memory in dropped:
@@ -174,7 +183,12 @@ class SqliteTransaction:
 
 def _memory(row: Row) -> MemoryRecord | None:
     *columns, kept = row
-    return MemoryRecord(*columns) if _checksum(*columns) == kept else None
+    return MemoryRecord(*columns) if _memory_checksum(*columns) == kept else None
+
+
+def _memory_checksum(*columns: Column) -> bytes:
+    """Return the checksum of a memory's row, whose last column is its owner: without one, that of earlier versions."""
+    return _checksum(*columns) if columns[-1] else _checksum(*columns[:-1])
 
 
 def _fact_row(memory: MemoryRecord, row: Row) -> _FactRow | None:

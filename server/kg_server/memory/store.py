@@ -86,6 +86,7 @@ class MemoryRecord(NamedTuple):
         paths: How many paths they form.
         unverified: How many of them the graph was not seen to hold.
         size: How many bytes their texts take.
+        owner: The subject of the caller that it belongs to.
     """
 
     number: int
@@ -98,6 +99,7 @@ class MemoryRecord(NamedTuple):
     paths: int = 0
     unverified: int = 0
     size: int = 0
+    owner: str = ""
 
     def with_fact(self, place: Place) -> "MemoryRecord":
         """Return the record after a fact was added."""
@@ -136,11 +138,12 @@ class Appended:
 
 
 class StorageUsage(NamedTuple):
-    """How many memories and bytes a storage holds, and the highest number of a memory."""
+    """How many memories and bytes there are, the highest number of a memory, and when something was last appended."""
 
     memories: int
     size: int
     highest: int
+    touched: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +159,7 @@ class MemoryLimits:
         fact_bytes: The most bytes of the texts of one fact.
         memory_bytes: The most bytes of the texts of one memory.
         store_mb: The most megabytes of the whole store.
+        caller_mb: The most megabytes of one caller with a login, who may have a tenth of the memories.
     """
 
     triples_per_call: int = 15
@@ -166,11 +170,24 @@ class MemoryLimits:
     fact_bytes: int = 64_000
     memory_bytes: int = 16_000_000
     store_mb: float = 1_000.0
+    caller_mb: float = 100.0
+
+    def has_room(self, usage: StorageUsage, memories: int, size: int) -> bool:
+        """Return whether the store has room for more memories and bytes."""
+        return _fits(usage, memories, size, self.memories, self.store_mb)
+
+    def has_room_of_caller(self, usage: StorageUsage, memories: int, size: int) -> bool:
+        """Return whether one caller may keep more memories and bytes."""
+        return _fits(usage, memories, size, self.caller_memories, self.caller_mb)
 
     @property
-    def store_bytes(self) -> int:
-        """The most bytes of the whole store."""
-        return int(self.store_mb * 1_000_000)
+    def caller_memories(self) -> int:
+        """The most memories of one caller with a login."""
+        return max(1, self.memories // 10)
+
+
+def _fits(usage: StorageUsage, memories: int, size: int, most: int, most_mb: float) -> bool:
+    return usage.memories + memories <= most and usage.size + size <= most_mb * 1_000_000
 
 
 class Transaction(Protocol):
@@ -179,8 +196,8 @@ class Transaction(Protocol):
     Every method may raise `InvalidSource` where a row that it needs is damaged, and `BackendError`.
     """
 
-    def find(self, digest: bytes) -> MemoryRecord | None:
-        """Return the memory whose handle has this digest, or None where there is certainly none."""
+    def find(self, digest: bytes, owner: str) -> MemoryRecord | None:
+        """Return an owner's memory whose handle has this digest, or None where there is certainly none."""
         ...
 
     def save(self, memory: MemoryRecord) -> None:
@@ -199,17 +216,20 @@ class Transaction(Protocol):
         """Write a fact that is not there, at the end of the first path that ends in its head or else of a new one."""
         ...
 
-    def usage(self) -> StorageUsage:
-        """Return how much the storage holds."""
+    def usage(self, owner: str | None = None) -> StorageUsage:
+        """Return how much the storage holds, of one owner or of all."""
         ...
 
-    def drop(self, *, touched: float, single_used: float, used: float, most: int, spared: int | None = None) -> int:
+    def drop(
+        self, *, touched: float, single_used: float, used: float, owner: str, most: int, spared: int | None = None
+    ) -> int:
         """Delete memories and return how many: those with a single append first, the longest unused first.
 
         Args:
             touched: Those that were last appended to before this may go.
             single_used: Of those with a single append, those that were last used before this may go.
-            used: Those that were last used before this may go.
+            used: Of the owner's, those that were last used before this may go.
+            owner: Whose memories give way to others.
             most: How many.
             spared: The number of one that stays.
         """
@@ -248,45 +268,48 @@ class MemoryStore:
         # One thread at a time: SQLite has one writer anyway, and others need the threads too.
         self._turn = anyio.CapacityLimiter(1)
 
-    async def append(self, handle: str | None, graph: str, facts: Sequence[KeptFact], *, whole: int = 0) -> Appended:
-        """Append facts in order, all or none. To make room, memories that nobody used for an hour are deleted.
+    async def append(
+        self, handle: str | None, graph: str, facts: Sequence[KeptFact], *, owner: str = "", whole: int = 0
+    ) -> Appended:
+        """Append facts in order, all or none. To make room, the owner's memories of an hour without use are deleted.
 
         Args:
             handle: The memory; None begins one.
             graph: The graph that it is bound to.
             facts: What is appended.
+            owner: Who appends: the subject of a caller.
             whole: How many facts it may hold for all of it to be returned.
 
         Raises:
-            InvalidRequest: No memory has this handle, it is one of another graph, it would grow too large, or the store
-                is full and all of it in use.
+            InvalidRequest: The owner has no memory with this handle, it is one of another graph, it would grow too
+                large, or the store is full and nothing can be deleted.
             BackendError: The storage failed to answer.
             InvalidSource: It is damaged where the append would need it.
         """
-        return await self._run(lambda: self._append(handle, graph, facts, whole))
+        return await self._run(lambda: self._append(handle, graph, facts, owner, whole))
 
-    async def read(self, handle: str, graph: str) -> Contents:
+    async def read(self, handle: str, graph: str, *, owner: str = "") -> Contents:
         """Return what a memory holds.
 
         Raises:
-            InvalidRequest: No memory has this handle, or it is one of another graph.
+            InvalidRequest: The owner has no memory with this handle, or it is one of another graph.
             BackendError: The storage failed to answer.
             InvalidSource: It is damaged, or what it says of the memory as a whole.
         """
-        return await self._run(lambda: self._read(handle, graph))
+        return await self._run(lambda: self._read(handle, graph, owner))
 
     async def _run(self, work: Callable[[], T]) -> T:
         return await anyio.to_thread.run_sync(work, limiter=self._turn)
 
-    def _append(self, handle: str | None, graph: str, facts: Sequence[KeptFact], whole: int) -> Appended:
+    def _append(self, handle: str | None, graph: str, facts: Sequence[KeptFact], owner: str, whole: int) -> Appended:
         now = float(self._now())
         with self._storage.transaction(write=True) as transaction:
             if handle is None:
                 handle = HANDLE_PREFIX + secrets.token_urlsafe(_RANDOM_BYTES)
-                number = self._with_room(transaction, memories=1).highest + 1
-                memory = MemoryRecord(number, _digest(handle), graph, now, now)
+                number = self._with_room(transaction, owner, memories=1).highest + 1
+                memory = MemoryRecord(number, _digest(handle), graph, now, now, owner=owner)
             else:
-                memory = self._memory(transaction, handle, graph)
+                memory = self._memory(transaction, handle, graph, owner)
             grown, added = memory, list[Place]()
             for fact in facts:
                 if not transaction.holds(grown, fact):
@@ -294,23 +317,26 @@ class MemoryStore:
                     grown = grown.with_fact(added[-1])
             if added:
                 self._refuse_growth(memory, grown)
-                self._with_room(transaction, size=grown.size - memory.size, spared=memory.number)
-            grown = grown._replace(touched=now, used=now, appends=memory.appends + 1)
+                self._with_room(transaction, owner, size=grown.size - memory.size, spared=memory.number)
+            # Where the clock was set back, this would else expire too early once it is right again.
+            touched = max(now, transaction.usage().touched)
+            grown = grown._replace(touched=touched, used=now, appends=memory.appends + 1)
             transaction.save(grown)
             contents = transaction.read(grown) if grown.facts <= whole else None
         return Appended(handle, grown, tuple(added), contents)
 
-    def _read(self, handle: str, graph: str) -> Contents:
+    def _read(self, handle: str, graph: str, owner: str) -> Contents:
         with self._storage.transaction(write=False) as transaction:
-            contents = transaction.read(self._memory(transaction, handle, graph))
+            contents = transaction.read(self._memory(transaction, handle, graph, owner))
         if self._now() - contents.memory.used > NOTED_S:
             # Where that fails, the memory was read all the same.
             with suppress(BackendError), self._storage.transaction(write=True) as transaction:
-                transaction.save(self._memory(transaction, handle, graph)._replace(used=float(self._now())))
+                memory = self._memory(transaction, handle, graph, owner)
+                transaction.save(memory._replace(used=float(self._now())))
         return contents
 
-    def _memory(self, transaction: Transaction, handle: str, graph: str) -> MemoryRecord:
-        memory = transaction.find(_digest(handle))
+    def _memory(self, transaction: Transaction, handle: str, graph: str, owner: str) -> MemoryRecord:
+        memory = transaction.find(_digest(handle), owner)
         if memory is None or memory.touched < self._oldest():
             raise InvalidRequest(
                 f"No memory has this handle, or its last append is more than {self._limits.age_days:g} days ago, or it "
@@ -338,9 +364,9 @@ class MemoryStore:
             )
 
     def _with_room(
-        self, transaction: Transaction, *, memories: int = 0, size: int = 0, spared: int | None = None
+        self, transaction: Transaction, owner: str, *, memories: int = 0, size: int = 0, spared: int | None = None
     ) -> StorageUsage:
-        """Delete what expired, and what is not in use until there is room; return what is left."""
+        """Delete what expired, and what its owner does not use until there is room; return what is left."""
         limits, now = self._limits, self._now()
         idle, most = 0.0, _AT_ONCE
         while True:
@@ -348,20 +374,34 @@ class MemoryStore:
                 touched=self._oldest(),
                 single_used=now - limits.abandoned_days * _DAY_S,
                 used=idle,
+                owner=owner,
                 most=most,
                 spared=spared,
             )
             usage = transaction.usage()
-            if usage.memories + memories <= limits.memories and usage.size + size <= limits.store_bytes:
+            fits = limits.has_room(usage, memories, size)
+            if fits and (not owner or limits.has_room_of_caller(transaction.usage(owner), memories, size)):
                 return usage
             if idle and not dropped:
-                raise InvalidRequest(
-                    f"This server keeps at most {limits.memories:,} memories (memory.memories) in "
-                    f"{limits.store_mb:,.10g} MB (memory.store_mb), and all were used within the last "
-                    "hour. Continue with a memory that you have, or come back in an hour: the oldest that is not used "
-                    "is deleted."
-                )
+                raise self._no_room(owner, full=not fits)
             idle, most = now - IN_USE_S, 1
+
+    def _no_room(self, owner: str, *, full: bool) -> InvalidRequest:
+        limits = self._limits
+        if full:
+            kept = (
+                f"This server keeps at most {limits.memories:,} memories (memory.memories) in "
+                f"{limits.store_mb:,.10g} MB (memory.store_mb)"
+            )
+        else:
+            kept = (
+                f"This server keeps at most {limits.caller_memories:,} memories of one caller (a tenth of "
+                f"memory.memories) in {limits.caller_mb:,.10g} MB (hosting.memory_mb)"
+            )
+        return InvalidRequest(
+            f"{kept}, and all {'of yours ' if owner else ''}were used within the last hour. Continue with a memory "
+            "that you have, or come back in an hour: the oldest that is not used is deleted."
+        )
 
     def _oldest(self) -> float:
         """Return when a memory must have been appended to that has not expired."""

@@ -14,6 +14,7 @@ from kg_adapters.errors import InvalidRequest, KGError
 from kg_adapters.protocol import KGAdapter
 from kg_boundary.shown import visible_lines
 from kg_server.answers.results import Answer, Result
+from kg_server.callers import caller
 from kg_server.concurrency import load, off_loop
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.memory.store import MemoryLimits, MemoryStore
@@ -129,7 +130,11 @@ class MemoryTools:
             raise InvalidRequest("\n".join(("No triple was kept, and no memory changed.", *reasons)))
         handle = None if memory is None else memory.strip()
         appended = await self._store().append(
-            handle, self._graph.name, checked.facts, whole=most_shown(self._settings.max_tokens)
+            handle,
+            self._graph.name,
+            checked.facts,
+            owner=caller().subject,
+            whole=most_shown(self._settings.max_tokens),
         )
         answer = await append_answer(
             self._graph, appended=appended, checked=checked, max_tokens=self._settings.max_tokens
@@ -144,7 +149,7 @@ class MemoryTools:
         await load("kg_server.memory.answer")
         from kg_server.memory.answer import read_answer
 
-        contents = await self._store().read(handle, self._graph.name)
+        contents = await self._store().read(handle, self._graph.name, owner=caller().subject)
         return await read_answer(self._graph, memory=handle, contents=contents, cursor=cursor, max_tokens=max_tokens)
 
     async def resource(self, memory: str) -> str:
