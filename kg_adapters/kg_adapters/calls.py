@@ -1,6 +1,7 @@
-"""The call that is under way: its deadline, and whether its answers were cut."""
+"""The call that is under way: its deadline, its cost, its turn, and whether its answers were cut."""
 
 import math
+from collections import deque
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -62,3 +63,103 @@ def note_partial(lacking: str = "") -> None:
         seen.partial = True
         if lacking and lacking not in seen.lacking:
             seen.lacking.append(lacking)
+
+
+@dataclass(slots=True)
+class Work:
+    """Who a call is for, and what it has taken so far.
+
+    Attributes:
+        owner: Whoever makes it; "" for the only one.
+        requests: How many requests were sent to the graph's service.
+        failure: What the tool failed with.
+    """
+
+    owner: str = ""
+    requests: int = 0
+    failure: Exception | None = None
+
+
+_WORK: Final[ContextVar[Work | None]] = ContextVar("_WORK", default=None)
+
+
+@contextmanager
+def working_for(owner: str) -> Generator[Work]:
+    """Record what is done within this context, and in tasks and threads that are started in it."""
+    work = Work(owner)
+    token = _WORK.set(work)
+    try:
+        yield work
+    finally:
+        _WORK.reset(token)
+
+
+def note_request() -> None:
+    """Record that a request is sent to the graph's service."""
+    if (work := _WORK.get()) is not None:
+        work.requests += 1
+
+
+def note_failure(failure: Exception) -> None:
+    """Record what the tool that is called failed with, which its answer says only in words."""
+    if (work := _WORK.get()) is not None:
+        work.failure = failure
+
+
+class FairPlaces:
+    """A number of places, as a semaphore has; callers who wait take turns, however much each of them waits for.
+
+    Args:
+        places: How many there are.
+
+    Attributes:
+        free: How many of them are free.
+    """
+
+    def __init__(self, places: int) -> None:
+        self.free = places
+        self._waiting: dict[str, deque[anyio.Event]] = {}
+
+    @property
+    def waiting(self) -> int:
+        """How many tasks wait for a place."""
+        return sum(map(len, self._waiting.values()))
+
+    def take(self) -> bool:
+        """Take a place if one is free, and return whether it was."""
+        taken = self.free > 0
+        self.free -= taken
+        return taken
+
+    def give_back(self) -> None:
+        """Give a place back: to the caller who has waited longest since its last turn, if any waits."""
+        owner = next(iter(self._waiting), None)
+        if owner is None:
+            self.free += 1
+            return
+        queue = self._waiting.pop(owner)
+        queue.popleft().set()
+        if queue:
+            self._waiting[owner] = queue
+
+    async def __aenter__(self) -> None:
+        """Wait for a place, and take it."""
+        if self.take():
+            return
+        work, turn = _WORK.get(), anyio.Event()
+        owner = "" if work is None else work.owner
+        self._waiting.setdefault(owner, deque()).append(turn)
+        try:
+            await turn.wait()
+        except anyio.get_cancelled_exc_class():
+            if turn.is_set():
+                self.give_back()
+            else:
+                self._waiting[owner].remove(turn)
+                if not self._waiting[owner]:
+                    del self._waiting[owner]
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        """Give the place back."""
+        self.give_back()

@@ -9,6 +9,7 @@ from typing import Final, Generic, TypeVar
 import anyio
 import anyio.to_thread
 
+from kg_adapters.calls import FairPlaces
 from kg_adapters.errors import BackendError, BackendUnavailable, KGError
 from kg_adapters.worker_process import WorkerEnded, WorkerProcess
 
@@ -63,8 +64,8 @@ class WorkerPool(Generic[Reply]):
         self._reply = reply
         self._max_waiting = max_waiting
         self._short_s = short_s
-        self._places = anyio.Semaphore(workers)
-        self._long_places = anyio.Semaphore(max(1, workers - 1))
+        self._places = FairPlaces(workers)
+        self._long_places = FairPlaces(max(1, workers - 1))
         self._short: dict[anyio.CancelScope, float] = {}
         self._threads = anyio.CapacityLimiter(workers)
         self._idle: list[WorkerProcess] = []
@@ -85,7 +86,7 @@ class WorkerPool(Generic[Reply]):
     @property
     def waiting(self) -> int:
         """How many requests wait for a worker."""
-        return self._places.statistics().tasks_waiting + self._long_places.statistics().tasks_waiting
+        return self._places.waiting + self._long_places.waiting
 
     async def ask(self, *request: object, timeout_s: float) -> Reply:
         """Return the reply to a request.
@@ -103,7 +104,7 @@ class WorkerPool(Generic[Reply]):
             )
         busy = True
         with anyio.move_on_after(timeout_s):
-            if self._places.value == 0:
+            if not self._places.free:
                 self._make_way()
             async with self._places:
                 busy = False
@@ -127,23 +128,21 @@ class WorkerPool(Generic[Reply]):
         """Let what is done in this context be stopped for others, unless it has a place in the long lane by then."""
         with anyio.CancelScope() as scope:
             self._short[scope] = anyio.current_time()
-            if self._places.statistics().tasks_waiting:
+            if self._places.waiting:
                 self._make_way()
             try:
                 yield
             finally:
                 if self._short.pop(scope, None) is None:
-                    self._long_places.release()
+                    self._long_places.give_back()
 
     def _make_way(self) -> None:
         """Move requests to the long lane while it has places, and limit the time of the others."""
         for scope, started in tuple(self._short.items()):
-            try:
-                self._long_places.acquire_nowait()
-            except anyio.WouldBlock:
-                scope.deadline = started + self._short_s
-            else:
+            if self._long_places.take():
                 del self._short[scope]
+            else:
+                scope.deadline = started + self._short_s
 
     async def _worker(self) -> WorkerProcess:
         """Return a worker that waits for a request."""

@@ -17,7 +17,7 @@ from mcp.types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequ
 from mcp.types import Tool as ListedTool
 from pydantic import AnyUrl, ValidationError
 
-from kg_adapters.calls import watching_completeness
+from kg_adapters.calls import note_failure, watching_completeness
 from kg_adapters.errors import BackendTimeout, GraphReplaced, KGError, causes
 from kg_adapters.open_options import setting
 from kg_adapters.protocol import KGAdapter, SupportsSnapshots
@@ -141,6 +141,11 @@ class SextantServer(MCPServer[None]):
         self._unlimited: set[str] = set()
         self._listed: list[ListedTool] | None = None
 
+    @property
+    def tool_names(self) -> Collection[str]:
+        """The names of all tools, also of those that are added later."""
+        return self._arguments.keys()
+
     def call_at_end(self, closer: Callable[[], Awaitable[None]]) -> None:
         """Have something closed when the server stops; it may be used, and so closed, again afterwards."""
         self._closers.append(closer)
@@ -183,6 +188,15 @@ class SextantServer(MCPServer[None]):
             MCPError: No tool has this name (-32602).
             ToolError: The call was refused or failed; the text is written for a model.
         """
+        try:
+            return await self._call(name, arguments, context)
+        except (MCPError, MCPServerError) as error:
+            note_failure(error)
+            raise
+
+    async def _call(
+        self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None
+    ) -> CallToolResult | InputRequiredResult:
         known = self._arguments.get(name)
         if known is None:
             raise MCPError(code=INVALID_PARAMS, message=_unknown("This server", "tool", name, self._arguments))

@@ -14,6 +14,7 @@ import anyio.lowlevel
 import pytest
 
 import toy_workers
+from kg_adapters.calls import working_for
 from kg_adapters.errors import BackendError, BackendUnavailable
 from kg_adapters.local.sparql.pool import SparqlLimits
 from kg_adapters.worker_pool import WorkerPool, WorkerTimeout
@@ -115,6 +116,25 @@ async def test_no_more_requests_wait_than_may_and_who_goes_away_makes_room(tmp_p
         assert late.value.busy
         floor.finish("a")
     assert floor.answered == ["a"]
+
+
+async def test_callers_take_turns_however_many_requests_of_one_wait_already(tmp_path: Path) -> None:
+    floor = Floor(tmp_path, 1)
+    greedy = [f"greedy {number}" for number in range(5)]
+
+    async def ask(owner: str, name: str) -> None:
+        with working_for(owner):
+            await floor.ask(name)
+
+    async with aclosing(floor.pool), anyio.create_task_group() as tasks:
+        for name in greedy:
+            tasks.start_soon(ask, "greedy", name)
+        await floor.until(lambda: floor.pool.waiting == len(greedy) - 1)
+        tasks.start_soon(ask, "quiet", "quiet")
+        await floor.until(lambda: floor.pool.waiting == len(greedy))
+        floor.finish("quiet", *greedy)
+    assert floor.answered.index("quiet") <= 2
+    assert sorted(floor.answered) == [*greedy, "quiet"]
 
 
 async def test_a_worker_that_starts_too_late_for_a_request_serves_the_next(tmp_path: Path) -> None:

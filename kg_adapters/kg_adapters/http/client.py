@@ -11,6 +11,7 @@ import anyio
 import anyio.to_thread
 import httpx2
 
+from kg_adapters.calls import FairPlaces, note_request
 from kg_adapters.errors import BackendUnavailable, InvalidRequest
 from kg_adapters.http.failures import Failure, FailureMessages, Refusal
 from kg_adapters.http.messages import (
@@ -89,7 +90,7 @@ class EndpointClient:
         self._opening = anyio.Lock()
         self._http: httpx2.AsyncClient | None = None
         self._closed = False
-        self._slots = anyio.Semaphore(options.max_concurrency)
+        self._slots = FairPlaces(options.max_concurrency)
         self._backoff = Backoff(options.max_retries, options.backoff_s, options.max_backoff_s)
         self._breaker = CircuitBreaker(
             options.who,
@@ -220,11 +221,13 @@ class EndpointClient:
     async def _answer(self, http: httpx2.AsyncClient, request: httpx2.Request) -> AsyncGenerator[httpx2.Response]:
         # The client's own way would read the body of a challenge to the end, however long that is.
         flow = self._authentication.sync_auth_flow(request)
+        note_request()
         response = await http.send(next(flow), stream=True)
         try:
             authenticated = next(_rest(flow, response), None)
             if authenticated is not None:
                 await _leave(response)
+                note_request()
                 response = await http.send(authenticated, stream=True)
             yield response
         finally:
