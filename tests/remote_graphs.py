@@ -1,6 +1,6 @@
 """Graphs behind real SPARQL engines, and a small one behind an endpoint that can be made to fail."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -23,6 +23,7 @@ from kg_adapters.sparql.endpoint import SparqlEndpoint
 from kg_adapters.sparql.opening import open_sparql
 from kg_adapters.sparql.queries import Queries
 from kg_server.app import build_server
+from kg_server.serving.audit import Watcher
 from kg_server.settings import Settings
 
 SAMPLE_GRAPH = "http://example.org/graph/sample"
@@ -129,6 +130,7 @@ async def tools_over(
     *,
     timing: Timing | None = None,
     settings: Settings | None = None,
+    watchers: Sequence[Watcher] = (),
     **options: object,
 ) -> AsyncGenerator[Client]:
     """Connect a client to the tools over an endpoint; by default a failure is not repeated, and none pauses it."""
@@ -138,7 +140,8 @@ async def tools_over(
     graph = SparqlAdapter(SparqlParts("cities", endpoint, queries, PREFIXES, timeout_s=endpoint.options.timeout_s))
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(aclosing(graph))
-        yield await stack.enter_async_context(Client(build_server(graph, settings or quiet(folder))))
+        built = build_server(graph, settings or quiet(folder), watchers=watchers)
+        yield await stack.enter_async_context(Client(built))
 
 
 def quiet(folder: Path, **more: object) -> Settings:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from kg_prompts.methods import GraphCounselorMethod, OdaMethod
     from kg_server.memory.experience import ExperienceStore
     from kg_server.schema_view import SchemaCache
+    from kg_server.serving.audit import Watcher
 
 
 class Waiting:
@@ -388,13 +389,16 @@ def instructions_for(graph: KGAdapter, profile: GraphProfile | None = None) -> s
     )
 
 
-def build_server(graph: KGAdapter, settings: Settings, profile: GraphProfile | None = None) -> SextantServer:
+def build_server(
+    graph: KGAdapter, settings: Settings, profile: GraphProfile | None = None, watchers: "Sequence[Watcher]" = ()
+) -> SextantServer:
     """Return the MCP server of one graph; `run` it, or connect `mcp.Client` to it in memory.
 
     Args:
         graph: The graph.
         settings: How it is served.
         profile: What is known of the graph, for the server's instructions; they say less without it.
+        watchers: They are called with a record of each call.
     """
     server = SextantServer(
         DISTRIBUTION,
@@ -405,6 +409,10 @@ def build_server(graph: KGAdapter, settings: Settings, profile: GraphProfile | N
     )
     files = FileNames((settings.data_folder, settings.cache_folder))
     server.middleware.append(Withholding(settings.redactor, files))
+    if watchers:
+        from kg_server.serving.audit import Accounting
+
+        server.middleware.append(Accounting(server.tool_names, watchers))
     meaning = Meaning(graph, settings)
     server.call_at_end(meaning.aclose)
     schemas: SchemaCache = AnswerCache(MOST_SCHEMAS, SCHEMA_KEPT_S)

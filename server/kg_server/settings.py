@@ -22,6 +22,7 @@ ENVIRONMENT_PREFIX: Final = "KG_SEXTANT_"
 LanguageTag: TypeAlias = Annotated[str, AfterValidator(language_tag)]
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 EmbedderName: TypeAlias = Literal["minilm", "openai", "lexical"]
+AuditForm: TypeAlias = Literal["off", "text", "json"]
 ObserveScore: TypeAlias = Literal["relation-first", "paper"]
 
 
@@ -201,13 +202,18 @@ class MemorySettings(Section):
 
 
 class HostingSettings(Section):
-    """Callers over HTTP with a login."""
+    """How a server is shared over HTTP, what each caller with a login may take, and what is logged of calls."""
 
     memory_mb: float = Field(
         default=100.0,
         gt=0,
         description="How many megabytes of memories one caller with a login may keep; they are at most a tenth of "
         "`memory.memories`.",
+    )
+    audit: AuditForm = Field(
+        default="off",
+        description="Whether a line for each call is written on standard error: `off`, `text` or `json`. It says who "
+        "called what, how long it took and how it ended, and nothing of what was asked or answered.",
     )
 
 

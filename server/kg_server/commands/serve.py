@@ -9,7 +9,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from io import TextIOBase, UnsupportedOperation
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from kg_adapters.profile import GraphProfile
     from kg_adapters.protocol import KGAdapter
     from kg_server.mcp_server import SextantServer
+    from kg_server.serving.audit import Watcher
 
 REPORTED_S: Final = 5.0
 STUCK_EXIT: Final = 70
@@ -252,9 +253,18 @@ async def _serve_stdio(settings: Settings) -> None:
         # A host waits for the handshake, and gives up where that takes as long as an import.
         async with opened_or_pending(settings) as graph, learning(graph):
             limits = StdioLimits(message_bytes=MAX_MESSAGE_BYTES)
-            server = build_server(graph, settings, await known_profile(graph))
+            server = build_server(graph, settings, await known_profile(graph), _watchers(graph, settings))
             begin()
             await server.run_stdio_async(limits, _end_soon)
+
+
+def _watchers(graph: "KGAdapter", settings: Settings) -> "Sequence[Watcher]":
+    """Return what is called with a record of each call."""
+    if settings.hosting.audit == "off":
+        return ()
+    from kg_server.serving.audit import AuditLog
+
+    return (AuditLog(warn, settings.redactor.message(graph.name), settings.hosting.audit),)
 
 
 def _end_soon() -> None:
@@ -277,7 +287,7 @@ async def _serve_http(settings: Settings, *, address: tuple[str, int]) -> None:
     collect_in_small_steps()
     listener = _listen(*address)
     async with opened(settings, serves=True) as graph, learning(graph):
-        server = build_server(graph, settings, await known_profile(graph))
+        server = build_server(graph, settings, await known_profile(graph), _watchers(graph, settings))
         await _listen_to_http(server, listener, address[0], settings)
 
 
