@@ -160,7 +160,9 @@ async def test_the_profile_of_a_part_of_it_is_the_same(engine: Engine, world_fil
     graph = engine.load_new(part)
     async with aclosing(LocalAdapter(store_of(tmp_path, part))) as here, engine.opened(graph, tmp_path) as there:
         mine, theirs = await here.profile(), await there.profile()
-    every = ProfileLimits(read=0, pause_s=0.0, instances=10_000, together=10_000, rows=100_000)
+    every = ProfileLimits(
+        read=0, pause_s=0.0, instances=10_000, together=10_000, rows=100_000, timeout_s=ENGINE_S, total_s=10 * ENGINE_S
+    )
     surveyed = await surveyed_profile(engine, graph, every)
     sampled = await surveyed_profile(engine, graph, replace(every, instances=30, together=300, pairs=30, classes=9))
     assert len(mine.classes) > 10

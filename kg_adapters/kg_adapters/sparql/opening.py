@@ -1,6 +1,7 @@
 """Opens the graph behind a SPARQL endpoint."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 from urllib.parse import urlsplit
@@ -27,7 +28,13 @@ _SURVEYED: Final = 0.8
 """The part of the time for a call in which the graph is counted for the schema; the rest is for its answer."""
 
 
-async def open_sparql(name: str, options: OpenOptions, *, endpoint: EndpointOptions | None = None) -> SparqlAdapter:
+async def open_sparql(
+    name: str,
+    options: OpenOptions,
+    *,
+    endpoint: EndpointOptions | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> SparqlAdapter:
     """Open the graph behind an endpoint.
 
     The first time it asks for some IRIs, to know which prefixes to use; an endpoint that does not answer is opened with
@@ -37,6 +44,7 @@ async def open_sparql(name: str, options: OpenOptions, *, endpoint: EndpointOpti
         name: The endpoint's URL.
         options: The languages, the named graphs to read, and where to cache what was found.
         endpoint: How the endpoint is reached; by default as in the options.
+        clock: Returns the time, in seconds, by which an endpoint is found to be slow.
 
     Raises:
         InvalidRequest: The URL, or the IRI of a graph, is invalid.
@@ -59,6 +67,7 @@ async def open_sparql(name: str, options: OpenOptions, *, endpoint: EndpointOpti
             file=file,
             timeout_s=reached.timeout_s,
             survey=SurveyLimits(timeout_s=_SURVEYED * reached.timeout_s),
+            clock=clock,
         )
     )
 

@@ -39,7 +39,7 @@ _FEW: Final = 10_000
 """How many statements of a slow endpoint are read; all else would block its other callers for long."""
 _FEW_S: Final = 1.0
 """Where the size is not known, an endpoint is slow that takes longer than this to send them."""
-_SLOW_S, _SLOW_RATE, _TINY = 0.25, 500_000, 2_000
+_SLOW_S, _SLOW_RATE, _TINY = 0.25, 300_000, 2_000
 """An endpoint is slow that takes longer to count its statements, counts fewer of them a second, and has more."""
 
 
