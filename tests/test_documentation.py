@@ -229,6 +229,16 @@ async def test_no_page_names_a_tool_a_class_or_a_command_that_does_not_exist(sam
         assert asked - set(commands().commands) == set(), page
 
 
+def test_the_page_of_dependencies_gives_a_reason_for_exactly_those_of_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    name = re.compile(r"[\w.-]+")
+    needed = {("", name.findall(each)[0]) for each in project["dependencies"]}
+    extras = {(key, name.findall(each)[0]) for key, of in project["optional-dependencies"].items() for each in of}
+    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (?:`([\w-]+)` \| )?`([\w.-]+)` \| \w.* \|$", page, re.MULTILINE)
+    assert sorted(rows) == sorted(needed | extras)
+
+
 @pytest.mark.parametrize("command", ["serve", "call", "import"])
 def test_the_page_of_settings_lists_the_flags_of_a_command(command: str) -> None:
     page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")

@@ -265,6 +265,9 @@ class Settings(Section):
     agent_parameters: Texts = Field(
         default=(), description="Parameters of the agent that `ask` runs, such as `hops=2,iterations=4`."
     )
+    server_token: SecretStr | None = Field(
+        default=None, description="The bearer token for the server of `ask --server URL` and `config --server URL`."
+    )
     watchdog_s: float = Field(
         default=60.0,
         ge=0,

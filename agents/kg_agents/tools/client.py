@@ -15,6 +15,7 @@ import anyio
 import httpx2
 from anyio.abc import TaskStatus
 from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 from mcp.server import MCPServer
 from mcp.types import CallToolResult
 from pydantic import TypeAdapter, ValidationError
@@ -187,6 +188,9 @@ Target: TypeAlias = str | StdioServerParameters | MCPServer[None]
 CONNECT_S: Final = 30.0
 """How long a server may take to answer for the first time."""
 
+_TIMEOUT: Final = httpx2.Timeout(30.0, read=300.0)
+"""That of the SDK's own clients: a call may take as long as the tool of a server allows itself."""
+
 MAX_PAGES: Final = 10
 """How many pages of a list of tools are read."""
 
@@ -209,10 +213,10 @@ class Session:
     over: anyio.Event = field(default_factory=anyio.Event)
     calls: set[anyio.CancelScope] = field(default_factory=set[anyio.CancelScope])
 
-    async def hold(self, target: Target, *, task_status: TaskStatus[None]) -> None:
+    async def hold(self, target: Target, token: str | None, *, task_status: TaskStatus[None]) -> None:
         """Keep the session open, in a task of its own: where it breaks, calls fail, and who made them goes on."""
         try:
-            async with Client(target) as client:
+            async with _client(target, token) as client:
                 self.client = client
                 task_status.started()
                 await self.over.wait()
@@ -296,24 +300,40 @@ class SessionTools:
 
 
 @asynccontextmanager
+async def _client(target: Target, token: str | None) -> AsyncGenerator[Client]:
+    """Connect to a server; only one that is given by its URL is sent the token."""
+    if token is None or not isinstance(target, str):
+        async with Client(target) as client:
+            yield client
+        return
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=_TIMEOUT) as http,
+        Client(streamable_http_client(target, http_client=http)) as client,
+    ):
+        yield client
+
+
+@asynccontextmanager
 async def connect_tools(
-    target: Target, *, connect_s: float = CONNECT_S, redactor: Redactor | None = None
+    target: Target, *, connect_s: float = CONNECT_S, redactor: Redactor | None = None, token: str | None = None
 ) -> AsyncGenerator[Toolbox]:
     """Open one session to a server, and give what calls its tools.
 
     Args:
         target: A URL, a command line, or a server in this process.
         connect_s: How many seconds the server may take to answer for the first time.
-        redactor: Takes out of what the server says what it was told and should not repeat.
+        redactor: Takes out of what the server says what it was told and should not repeat; the token in any case.
+        token: The bearer token of a server that is given by its URL, if it needs one.
 
     Raises:
         ToolError: It cannot be reached, or does not answer.
     """
-    served, session, inside, withheld = _client_target(target), Session(), _Failure(), redactor or Redactor()
+    served, session, inside = _client_target(target), Session(), _Failure()
+    withheld = (redactor or Redactor()).also([token or ""])
     try:
         async with anyio.create_task_group() as tasks:
             with anyio.move_on_after(connect_s):
-                await tasks.start(session.hold, served)
+                await tasks.start(session.hold, served, token)
             if session.client is not None:
                 try:
                     with inside:

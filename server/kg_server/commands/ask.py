@@ -254,7 +254,10 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
     graph: options.Graph = None,
     server: Annotated[
         str | None,
-        typer.Option(metavar="COMMAND|URL", help="Use the tools of another MCP server instead of opening a graph."),
+        typer.Option(
+            metavar="COMMAND|URL",
+            help="Use the tools of another MCP server instead of opening a graph; server_token is its token.",
+        ),
     ] = None,
     model: options.Model = None,
     base_url: options.BaseUrl = None,
@@ -429,7 +432,9 @@ async def _tools(
     from kg_agents.tools.client import connect_tools
 
     if server is not None:
-        async with connect_tools(server, redactor=redactor) as tools:
+        token = settings.server_token
+        secret = None if token is None else token.get_secret_value()
+        async with connect_tools(server, redactor=redactor, token=secret) as tools:
             yield tools, None
         return
     from kg_server.app import build_server

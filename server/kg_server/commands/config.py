@@ -1,36 +1,33 @@
-"""`kg-sextant config`: print or write what MCP clients need to start this server."""
+"""`kg-sextant config`: print or write what MCP clients need to start this server, or to call a hosted one."""
 
 import difflib
 import json
-import os
 import re
 import shlex
-import shutil
 import stat
 import sys
-import sysconfig
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import distribution
 from pathlib import Path, PurePath
 from typing import Annotated, Final, Literal, TypeAlias
-from urllib.parse import unquote, urlsplit
 
 import typer
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.registry import path_of, require_graph
+from kg_boundary.addresses import base_url_problem
 from kg_boundary.private_files import write_private
 from kg_boundary.regular_files import parse_toml, read_regular
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import in_quotes
 from kg_server.commands import options
 from kg_server.commands.commented_json import read_commented, with_member
+from kg_server.commands.installation import lasting_command
 from kg_server.commands.invocation import SECRET_VARIABLES, Invocation, invocation
 from kg_server.commands.output import say, warn
-from kg_server.settings import APP, ENVIRONMENT_PREFIX
+from kg_server.settings import ENVIRONMENT_PREFIX, Settings, variable
 
 Host: TypeAlias = Literal["claude", "claude-code", "cursor", "vscode", "codex", "windsurf", "zed", "gemini", "lmstudio"]
 
@@ -49,7 +46,9 @@ class HostFormat:
             the settings of command lines, which is also in the home folder on a Mac.
         file: The file below that folder.
         section: The object, or table, that holds the servers by name.
-        more: What each server's entry has besides the command.
+        typed: Whether each server's entry has a `type`.
+        url: What it calls the URL of a hosted server; empty where its file takes none.
+        headers: What it calls the headers that it sends there.
         variable: The environment variable that names another folder for the file, if there is one.
     """
 
@@ -57,7 +56,9 @@ class HostFormat:
     folder: Literal["home", "applications", "config"]
     file: str
     section: str = "mcpServers"
-    more: Mapping[str, str] = field(default_factory=dict[str, str])
+    typed: bool = False
+    url: str = "url"
+    headers: str = "headers"
     variable: str | None = None
 
     @property
@@ -71,25 +72,37 @@ HOSTS: Final[Mapping[Host, HostFormat]] = {
         "Claude Desktop: Settings, Developer, Edit Config, then restart it.",
         "applications",
         "Claude/claude_desktop_config.json",
+        url="",
     ),
-    "claude-code": HostFormat(
-        "Claude Code: run this instead: {command}", "home", ".claude.json", more={"type": "stdio"}
-    ),
+    "claude-code": HostFormat("Claude Code: run this instead: {command}", "home", ".claude.json", typed=True),
     "cursor": HostFormat("Cursor: ~/.cursor/mcp.json, or .cursor/mcp.json in a project.", "home", ".cursor/mcp.json"),
     "vscode": HostFormat(
         "VS Code: .vscode/mcp.json in a workspace, or the command MCP: Open User Configuration.",
         "applications",
         "Code/User/mcp.json",
         "servers",
-        {"type": "stdio"},
+        typed=True,
     ),
-    "codex": HostFormat("Codex: ~/.codex/config.toml.", "home", ".codex/config.toml", "mcp_servers", {}, "CODEX_HOME"),
+    "codex": HostFormat(
+        "Codex: ~/.codex/config.toml.",
+        "home",
+        ".codex/config.toml",
+        "mcp_servers",
+        headers="http_headers",
+        variable="CODEX_HOME",
+    ),
     "windsurf": HostFormat(
-        "Windsurf: ~/.codeium/windsurf/mcp_config.json.", "home", ".codeium/windsurf/mcp_config.json"
+        "Windsurf: ~/.codeium/windsurf/mcp_config.json.",
+        "home",
+        ".codeium/windsurf/mcp_config.json",
+        url="serverUrl",
     ),
     "zed": HostFormat("Zed: the command zed: open settings.", "config", "zed/settings.json", "context_servers"),
     "gemini": HostFormat(
-        "Gemini CLI: ~/.gemini/settings.json, or .gemini/settings.json in a project.", "home", ".gemini/settings.json"
+        "Gemini CLI: ~/.gemini/settings.json, or .gemini/settings.json in a project.",
+        "home",
+        ".gemini/settings.json",
+        url="httpUrl",
     ),
     "lmstudio": HostFormat("LM Studio: Program, Install, Edit mcp.json.", "home", ".lmstudio/mcp.json"),
 }
@@ -112,6 +125,23 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
+class Remote:
+    """A hosted server.
+
+    Args:
+        url: Its URL.
+        token: The bearer token that it needs, unless the client logs in by itself.
+    """
+
+    url: str
+    token: str | None = None
+
+
+Server: TypeAlias = Launch | Remote
+"""What a host starts or calls."""
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """A text to paste, and where it goes."""
 
@@ -119,38 +149,64 @@ class Block:
     where: str
 
 
-def block_for(host: Host, launch: Launch, name: str = SERVER_NAME) -> Block:
-    """Return the block that makes a host start the server under a name."""
-    form, entry = HOSTS[host], _entry(host, launch)
-    where = form.where.format(command=claude_code_command(launch, name)) if host == "claude-code" else form.where
+def block_for(host: Host, server: Server, name: str = SERVER_NAME) -> Block:
+    """Return the block that makes a host start or call the server under a name.
+
+    Raises:
+        InvalidRequest: The host's file takes no hosted servers.
+    """
+    form, entry = HOSTS[host], _entry(host, server)
+    where = form.where.format(command=claude_code_command(server, name)) if host == "claude-code" else form.where
     if form.is_toml:
-        return Block(_toml(form.section, name, launch), where)
+        return Block(_toml(form.section, name, entry), where)
     return Block(json.dumps({form.section: {name: entry}}, ensure_ascii=False, indent=2), where)
 
 
-def claude_code_command(launch: Launch, name: str = SERVER_NAME) -> str:
+def claude_code_command(server: Server, name: str = SERVER_NAME) -> str:
     """Return the line that adds the server to Claude Code."""
-    variables = [part for key, value in launch.environment.items() for part in ("--env", f"{key}={value}")]
-    return shlex.join(["claude", "mcp", "add", name, *variables, "--", launch.command, *launch.arguments])
+    add = ["claude", "mcp", "add"]
+    if isinstance(server, Remote):
+        headers = [part for key, value in _headers(server).items() for part in ("--header", f"{key}: {value}")]
+        return shlex.join([*add, "--transport", "http", name, server.url, *headers])
+    variables = [part for key, value in server.environment.items() for part in ("--env", f"{key}={value}")]
+    return shlex.join([*add, name, *variables, "--", server.command, *server.arguments])
 
 
-def _entry(host: Host, launch: Launch) -> dict[str, object]:
-    entry: dict[str, object] = {**HOSTS[host].more, "command": launch.command, "args": list(launch.arguments)}
-    return {**entry, "env": dict(launch.environment)} if launch.environment else entry
+def _headers(server: Remote) -> dict[str, str]:
+    return {"Authorization": f"Bearer {server.token}"} if server.token else {}
 
 
-def _toml(section: str, name: str, launch: Launch) -> str:
-    arguments = ", ".join(_quoted(argument) for argument in launch.arguments)
-    lines = [f"[{section}.{name}]", f"command = {_quoted(launch.command)}", f"args = [{arguments}]"]
-    if launch.environment:
-        pairs = ", ".join(f"{key} = {_quoted(value)}" for key, value in launch.environment.items())
-        lines.append(f"env = {{ {pairs} }}")
+def _entry(host: Host, server: Server) -> dict[str, object]:
+    form = HOSTS[host]
+    if isinstance(server, Launch):
+        entry: dict[str, object] = {"type": "stdio"} if form.typed else {}
+        entry |= {"command": server.command, "args": list(server.arguments)}
+        return {**entry, "env": dict(server.environment)} if server.environment else entry
+    if not form.url:
+        raise InvalidRequest(
+            "Claude Desktop takes no hosted servers from its file. Add the URL in its settings: Connectors, Add custom "
+            "connector. It logs in there, at the server's authorization server; tokens cannot be given."
+        )
+    headers = _headers(server)
+    entry = {"type": "http"} if form.typed else {}
+    return {**entry, form.url: server.url, **({form.headers: headers} if headers else {})}
+
+
+def _toml(section: str, name: str, entry: Mapping[str, object]) -> str:
+    lines = [f"[{section}.{name}]"]
+    for key, value in entry.items():
+        match value:
+            case dict():
+                pairs = ", ".join(f"{each} = {_quoted(text)}" for each, text in _WORDS.validate_python(value).items())
+                lines.append(f"{key} = {{ {pairs} }}")
+            case _:
+                lines.append(f"{key} = {_quoted(value)}")
     return "\n".join(lines)
 
 
-def _quoted(text: str) -> str:
-    # A JSON string is a TOML basic string, once nothing is escaped as a pair of surrogates.
-    return json.dumps(text, ensure_ascii=False)
+def _quoted(value: object) -> str:
+    # A JSON string is a TOML basic string, once nothing is escaped as a pair of surrogates; a list of them is an array.
+    return json.dumps(value, ensure_ascii=False)
 
 
 _TABLE: Final = re.compile(r"^\s*\[")
@@ -173,12 +229,12 @@ def client_file(host: Host, home: Path, environ: Mapping[str, str], system: str)
     return folders[form.folder] / form.file
 
 
-def merged(host: Host, launch: Launch, before: str, path: PurePath, name: str = SERVER_NAME) -> str:
+def merged(host: Host, server: Server, before: str, path: PurePath, name: str = SERVER_NAME) -> str:
     """Return the text of a client's file with this server in it, and everything else as it was.
 
     Args:
         host: The client.
-        launch: How it starts the server.
+        server: What it starts or calls.
         before: The text of the file now; empty where there is none.
         path: The file, for messages.
         name: What the client calls the server; another server of that name is replaced.
@@ -187,8 +243,8 @@ def merged(host: Host, launch: Launch, before: str, path: PurePath, name: str = 
         InvalidRequest: The file has another form.
     """
     if HOSTS[host].is_toml:
-        return _merged_toml(host, launch, before, path, name)
-    return _merged_json(host, _entry(host, launch), before, path, name)
+        return _merged_toml(host, server, before, path, name)
+    return _merged_json(host, _entry(host, server), before, path, name)
 
 
 def _applications(home: Path, environ: Mapping[str, str], system: str) -> Path:
@@ -217,8 +273,8 @@ def _merged_json(host: Host, entry: dict[str, object], before: str, path: PurePa
     return with_member(text, (section, name), entry)
 
 
-def _merged_toml(host: Host, launch: Launch, before: str, path: PurePath, name: str) -> str:
-    section, block = HOSTS[host].section, block_for(host, launch, name).text
+def _merged_toml(host: Host, server: Server, before: str, path: PurePath, name: str) -> str:
+    section, block = HOSTS[host].section, block_for(host, server, name).text
     expected = _read_toml(before, path)
     ours = tomllib.loads(block)[section]
     kept, place = _without_table(before, section, name)
@@ -260,72 +316,21 @@ def _without_table(text: str, section: str, name: str) -> tuple[list[str], int]:
 
 _OBJECT: Final = TypeAdapter(dict[str, object])
 
+_WORDS: Final = TypeAdapter(dict[str, str])
+
 _BY_HAND: Final = "add the block by hand, or name another file with --file."
-
-CACHE_NAMES: Final = frozenset({".cache", "Caches"})
-
-CACHE_TAG: Final = "CACHEDIR.TAG"
-
-
-class _Versioned(BaseModel):
-    vcs: str
-    commit_id: str
-
-
-class _Origin(BaseModel):
-    """What an installer notes of where a package came from, if that is no registry."""
-
-    url: str
-    vcs_info: _Versioned | None = None
-
-
-def lasting_command(environ: Mapping[str, str], prefix: Path | None = None) -> list[str]:
-    """Return the words that start this installation from anywhere, now and later.
-
-    Args:
-        environ: The environment; its `PATH` is searched where this runs from a cache.
-        prefix: The folder of the environment that holds it; that of this Python if None.
-
-    Raises:
-        InvalidRequest: It runs from a cache, and nothing here could install it again.
-    """
-    if not in_cache(Path(sys.prefix) if prefix is None else prefix):
-        script = Path(sysconfig.get_path("scripts")) / (f"{APP}.exe" if os.name == "nt" else APP)
-        return [str(script)] if script.is_file() else [sys.executable, "-m", "kg_server"]
-    path = environ.get("PATH")
-    for program, words in (("uvx", ("--from",)), ("uv", ("tool", "run", "--from")), ("pipx", ("run", "--spec"))):
-        found = shutil.which(program, path=path)
-        if found is not None:
-            return [str(Path(found).absolute()), *words, requirement(), APP]
-    raise InvalidRequest(
-        f"This {APP} runs from a cache ({sys.prefix}), which may be emptied at any time. Install it first, "
-        f"as in uv tool install {requirement()}, and run this command again."
-    )
-
-
-def in_cache(folder: Path) -> bool:
-    """Return whether a folder lies inside a cache, as the environments of `uvx` and `pipx run` do."""
-    # An environment may itself be tagged, so that backups leave it out; what counts is what it lies in.
-    return any(parent.name in CACHE_NAMES or (parent / CACHE_TAG).is_file() for parent in folder.resolve().parents)
-
-
-def requirement() -> str:
-    """Return what an installer takes to install this version of the program again."""
-    installed = distribution(APP)
-    noted = installed.read_text("direct_url.json")
-    if noted is None:
-        return f"{APP}=={installed.version}"
-    origin = _Origin.model_validate(json.loads(noted))
-    if origin.vcs_info is not None:
-        return f"{origin.vcs_info.vcs}+{origin.url}@{origin.vcs_info.commit_id}"
-    parts = urlsplit(origin.url)
-    return unquote(parts.path) if parts.scheme == "file" else origin.url
 
 
 def config(
     context: typer.Context,
     host: Annotated[Host, typer.Argument(metavar="CLIENT", help="The MCP client.")],
     graph: options.GraphArgument = None,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Let the client call a hosted server at this URL instead; server_token is its token."
+        ),
+    ] = None,
     show_secrets: Annotated[
         bool, typer.Option("--show-secrets", help="Print passwords, tokens and keys themselves, not only their names.")
     ] = False,
@@ -347,13 +352,16 @@ def config(
         typer.Option("--file", metavar="FILE", help="The file that --write changes, if not the client's usual one."),
     ] = None,
 ) -> None:
-    """Print the block that makes an MCP client start this server, or add it to the client's configuration."""
+    """Print the block that makes an MCP client start or call a server, or add it to the client's configuration."""
     if _NAME.fullmatch(name) is None:
         raise InvalidRequest("--name takes up to 64 letters, digits, hyphens and underscores, as in --name people.")
     called = invocation(context)
     settings = called.load(graph=graph).settings
-    require_graph(settings.graph)
-    whole = launch(called, settings.graph)
+    if server is None:
+        require_graph(settings.graph)
+        whole: Server = launch(called, settings.graph)
+    else:
+        whole = _remote(server, graph, settings)
     shown = whole if show_secrets else without_secrets(whole, settings.redactor)
     block = block_for(host, shown, name)
     _require_shown_as_it_is(block.text)
@@ -367,7 +375,16 @@ def config(
         print(block.text)
 
 
-def _write(host: Host, shown: Launch, file: Path, name: str) -> None:
+def _remote(url: str, graph: str | None, settings: Settings) -> Remote:
+    if graph is not None:
+        raise InvalidRequest("A hosted server has its own graph: give --server or a graph, not both.")
+    if problem := base_url_problem(url):
+        raise InvalidRequest(f"--server is not the URL of a server: {problem}.")
+    token = settings.server_token
+    return Remote(url, None if token is None else token.get_secret_value())
+
+
+def _write(host: Host, shown: Server, file: Path, name: str) -> None:
     """Add the server to a client's file, after showing what changes and, at a terminal, asking."""
     path = file.resolve()
     there = path.exists()
@@ -403,8 +420,10 @@ def _servers(host: Host, text: str) -> Mapping[str, object]:
     return _OBJECT.validate_python(_OBJECT.validate_python(whole).get(HOSTS[host].section, {}))
 
 
-def without_secrets(whole: Launch, redactor: Redactor) -> Launch:
-    """Return how a host starts the server, with the names of variables in place of what is secret."""
+def without_secrets(whole: Server, redactor: Redactor) -> Server:
+    """Return what a host starts or calls, with the names of variables in place of what is secret."""
+    if isinstance(whole, Remote):
+        return Remote(redactor.message(whole.url), whole.token and f"<{variable('server_token')}>")
     environment = {
         name: value if name not in SECRET_VARIABLES and redactor.message(value) == value else f"<{name}>"
         for name, value in whole.environment.items()
@@ -412,9 +431,11 @@ def without_secrets(whole: Launch, redactor: Redactor) -> Launch:
     return Launch(whole.command, tuple(map(redactor.message, whole.arguments)), environment)
 
 
-def _left_out(whole: Launch, shown: Launch) -> list[str]:
-    names = [name for name in whole.environment if whole.environment[name] != shown.environment[name]]
-    return [*names, *(["what stands in place of … in the arguments"] if whole.arguments != shown.arguments else [])]
+def _left_out(whole: Server, shown: Server) -> list[str]:
+    if isinstance(whole, Launch) and isinstance(shown, Launch):
+        names = [name for name in whole.environment if whole.environment[name] != shown.environment[name]]
+        return [*names, *(["what stands in place of … in the arguments"] if whole.arguments != shown.arguments else [])]
+    return ["the token, or what stands in place of … in the URL"] if whole != shown else []
 
 
 def _require_shown_as_it_is(text: str) -> None:

@@ -21,11 +21,9 @@ from kg_server.commands.config import (
     block_for,
     claude_code_command,
     client_file,
-    in_cache,
-    lasting_command,
     merged,
-    requirement,
 )
+from kg_server.commands.installation import in_cache, lasting_command, requirement
 
 
 def entry(cli: CommandLine, *words: str, **environ: str) -> dict[str, object]:
@@ -255,6 +253,54 @@ AWKWARD = Launch("/opt/my tools/kg-sextant", ("serve", '/data/a "b" \\ 😀.ttl'
 def test_each_host_gets_json_in_its_own_shape(host: Host, key: str, more: dict[str, str]) -> None:
     entry = {**more, "command": PLAIN.command, "args": ["serve", "sample"]}
     assert json.loads(block_for(host, PLAIN).text) == {key: {"kg-sextant": entry}}
+
+
+HOSTED = "https://kg.example.org/mcp"
+
+
+@pytest.mark.parametrize(
+    ("host", "section", "entry", "headers"),
+    [
+        ("claude-code", "mcpServers", {"type": "http", "url": HOSTED}, "headers"),
+        ("cursor", "mcpServers", {"url": HOSTED}, "headers"),
+        ("vscode", "servers", {"type": "http", "url": HOSTED}, "headers"),
+        ("codex", "mcp_servers", {"url": HOSTED}, "http_headers"),
+        ("windsurf", "mcpServers", {"serverUrl": HOSTED}, "headers"),
+        ("zed", "context_servers", {"url": HOSTED}, "headers"),
+        ("gemini", "mcpServers", {"httpUrl": HOSTED}, "headers"),
+        ("lmstudio", "mcpServers", {"url": HOSTED}, "headers"),
+    ],
+)
+def test_each_host_calls_a_hosted_server_with_a_token_or_logs_in_by_itself(
+    cli: CommandLine, host: Host, section: str, entry: dict[str, str], headers: str
+) -> None:
+    read = tomllib.loads if host == "codex" else json.loads
+    words, token = ("config", host, "--server", HOSTED), {"KG_SEXTANT_SERVER_TOKEN": "sesame-open"}
+    assert read(cli.run(*words).out) == {section: {"kg-sextant": entry}}
+    for more, shown in (((), "<KG_SEXTANT_SERVER_TOKEN>"), (("--show-secrets",), "sesame-open")):
+        run = cli.run(*words, *more, **token)
+        with_token = {**entry, headers: {"Authorization": f"Bearer {shown}"}}
+        assert read(run.out) == {section: {"kg-sextant": with_token}}
+        assert ("Not shown: the token" in run.err, "sesame" in run.err) == (not more, bool(more) and host in SHOWN)
+
+
+SHOWN = {"claude-code"}
+"""Whose hint is a command that holds the token."""
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("claude", "--server", HOSTED), "Add custom connector"),
+        (("cursor", "sample", "--server", HOSTED), "not both"),
+        (("cursor", "--server", "kg.example.org"), "must start with http:// or https://"),
+    ],
+)
+def test_a_hosted_server_that_cannot_be_configured_is_refused_with_the_reason(
+    cli: CommandLine, words: tuple[str, ...], reason: str
+) -> None:
+    run = cli.run("config", *words)
+    assert (run.code, run.out, reason in run.err) == (2, "", True)
 
 
 def test_quotes_blanks_and_emoji_survive_in_toml_and_json() -> None:
