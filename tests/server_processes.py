@@ -74,9 +74,9 @@ def spoken_to(folder: Path, *options: str) -> Generator[Spoken]:
 
 
 @contextmanager
-def started(environ: Mapping[str, str], *options: str) -> Generator[subprocess.Popen[str]]:
-    """Serve on a free port of loopback; the end of the block kills the server."""
-    words = [*COMMAND, "serve", *options, "--http", "127.0.0.1:0"]
+def started(environ: Mapping[str, str], *options: str, host: str = "127.0.0.1") -> Generator[subprocess.Popen[str]]:
+    """Serve on a free port of loopback, or of another host; the end of the block kills the server."""
+    words = [*COMMAND, "serve", *options, "--http", f"{host}:0"]
     with subprocess.Popen(words, env={**os.environ, **environ}, stderr=subprocess.PIPE, text=True) as process:
         try:
             yield process

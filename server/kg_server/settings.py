@@ -1,5 +1,6 @@
 """The settings of a server, nested by subject."""
 
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -51,6 +52,21 @@ def _prefixes(texts: tuple[str, ...]) -> tuple[str, ...]:
         raise ValueError("each must be a prefix with its namespace, an absolute IRI") from None
     return texts
 
+
+def _hosts(texts: tuple[str, ...]) -> tuple[str, ...]:
+    if not all(_AUTHORITY.fullmatch(each) for each in texts):
+        raise ValueError("each must be a name or an address, with a port or without one")
+    return texts
+
+
+def _origins(texts: tuple[str, ...]) -> tuple[str, ...]:
+    parts = (each.partition("://") for each in texts)
+    if not all(scheme in {"http", "https"} and _AUTHORITY.fullmatch(host) for scheme, _, host in parts):
+        raise ValueError("each must be a scheme and a host, such as https://chat.example.org, without a path")
+    return texts
+
+
+_AUTHORITY: Final = re.compile(r"(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?", re.IGNORECASE)
 
 BaseUrl: TypeAlias = Annotated[str, AfterValidator(_base_url)]
 
@@ -202,8 +218,26 @@ class MemorySettings(Section):
 
 
 class HostingSettings(Section):
-    """How a server is shared over HTTP, what each caller with a login may take, and what is logged of calls."""
+    """Who may call a server over HTTP, what each caller with a login may take, and what is logged of calls."""
 
+    url: BaseUrl | None = Field(
+        default=None,
+        description="The public URL of the endpoint, such as `https://kg.example.org/mcp`: what clients log in for, "
+        "and a name that requests may have. Default: the address of `--http`.",
+    )
+    hosts: Annotated[Texts, AfterValidator(_hosts)] = Field(
+        default=(),
+        description="More names that requests may have (their Host header), such as `kg.example.org` or `kg:8000`; "
+        "without a port, any port is accepted.",
+    )
+    origins: Annotated[Texts, AfterValidator(_origins)] = Field(
+        default=(), description="Web pages that may call (their Origin header), such as `https://chat.example.org`."
+    )
+    tokens: Path | None = Field(
+        default=None,
+        description="The file of hashed tokens of `kg-sextant token`, which callers then need on loopback too; "
+        "default: `tokens.json` in the data folder, for other interfaces only.",
+    )
     memory_mb: float = Field(
         default=100.0,
         gt=0,
@@ -291,6 +325,11 @@ class Settings(Section):
         for part in name.split("."):
             value = getattr(value, part)
         return value
+
+    @property
+    def tokens_file(self) -> Path:
+        """The file of hashed tokens."""
+        return self.hosting.tokens or self.data_folder / "tokens.json"
 
     @cached_property
     def redactor(self) -> Redactor:

@@ -14,8 +14,8 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store
 from kg_server.app import build_server
-from kg_server.serving.http import LocalMessages
-from kg_server.settings import Settings
+from kg_server.serving.http import CheckedRequests, ServerNames
+from kg_server.settings import HostingSettings, Settings
 
 PING = b'{"jsonrpc":"2.0","id":7,"method":"ping"}'
 LOCAL = (b"host", b"localhost")
@@ -30,9 +30,13 @@ async def echoed(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def answer(
-    *headers: tuple[bytes, bytes], body: Sequence[bytes] = (PING,), method: str = "POST"
+    *headers: tuple[bytes, bytes],
+    body: Sequence[bytes] = (PING,),
+    method: str = "POST",
+    path: str = "/mcp",
+    names: ServerNames | None = None,
 ) -> tuple[int, bytes]:
-    """Return the status and the body that answer a request whose body arrives in pieces."""
+    """Return the status and the body that answer a request whose body arrives in pieces, at the address 10.0.0.7."""
     pieces: list[Message] = [
         {"type": "http.request", "body": piece, "more_body": number < len(body)} for number, piece in enumerate(body, 1)
     ]
@@ -44,8 +48,14 @@ async def answer(
     async def send(message: Message) -> None:
         sent.append(message)
 
-    scope: Scope = {"type": "http", "method": method, "path": "/mcp", "headers": list(headers)}
-    await LocalMessages(echoed, 1_000)(scope, receive, send)
+    scope: Scope = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "headers": list(headers),
+        "server": ("10.0.0.7", 80),
+    }
+    await CheckedRequests(echoed, 1_000, names or ServerNames())(scope, receive, send)
     return sent[0]["status"], b"".join(message.get("body", b"") for message in sent)
 
 
@@ -84,6 +94,52 @@ async def test_a_page_of_another_origin_is_refused(origin: bytes) -> None:
 )
 async def test_this_machine_goes_by_any_of_its_own_names_and_any_port(host: bytes) -> None:
     assert await answer((b"host", host), (b"origin", b"http://" + host)) == (200, PING)
+
+
+PUBLIC = ServerNames.of(
+    HostingSettings(
+        url="https://KG.example.org/mcp", hosts=("inside", "kg:8000"), origins=("https://chat.example.org",)
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        *((each, 200) for each in (b"kg.example.org", b"kg.example.org:443", b"inside:99", b"kg:8000", b"10.0.0.7:80")),
+        *(
+            (each, 421)
+            for each in (b"kg:8001", b"kg", b"kg.example.org.evil", b"inside.evil", b"10.0.0.70", b"0.0.0.0")
+        ),
+    ],
+)
+async def test_a_server_goes_by_the_names_that_are_set_and_by_the_address_a_request_came_to(
+    host: bytes, status: int
+) -> None:
+    assert (await answer((b"host", host), names=PUBLIC))[0] == status
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        *((each, 200) for each in (b"https://chat.example.org", b"https://kg.example.org", b"http://localhost:3000")),
+        *((each, 403) for each in (b"http://chat.example.org", b"https://chat.example.org:444", b"https://inside")),
+        *((each, 403) for each in (b"https://chat.example.org.evil", b"null", b"https://10.0.0.7", b"*")),
+    ],
+)
+async def test_pages_may_ask_only_from_the_origins_that_are_set(origin: bytes, status: int) -> None:
+    assert (await answer(LOCAL, (b"origin", origin), names=PUBLIC))[0] == status
+
+
+@pytest.mark.parametrize(("origin", "status"), [(b"https://chat.example.org", 200), (b"https://evil.example", 403)])
+async def test_a_browser_may_ask_whether_a_page_may_send_its_token(origin: bytes, status: int) -> None:
+    asked = (b"access-control-request-method", b"POST"), (b"access-control-request-headers", b"authorization")
+    assert (await answer(LOCAL, (b"origin", origin), *asked, method="OPTIONS", names=PUBLIC))[0] == status
+
+
+@pytest.mark.parametrize("path", ["/", "/mcp\n", "/mcp/x", "/MCP", "/./mcp", "//mcp"])
+async def test_a_path_that_is_almost_that_of_messages_is_refused(path: str) -> None:
+    assert (await answer(LOCAL, path=path))[0] == 404
 
 
 @pytest.mark.parametrize("declared", [True, False])

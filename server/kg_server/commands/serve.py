@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from kg_adapters.protocol import KGAdapter
     from kg_server.mcp_server import SextantServer
     from kg_server.serving.audit import Watcher
+    from kg_server.serving.login import Login
 
 REPORTED_S: Final = 5.0
 STUCK_EXIT: Final = 70
@@ -203,8 +204,11 @@ def serve(
     context: typer.Context,
     graph: options.GraphArgument = None,
     http: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Serve HTTP at this address of this machine, not stdio.")
+        str | None, typer.Option(metavar="HOST:PORT", help="Serve HTTP at this address, not stdio.")
     ] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Serve HTTP to other machines although nobody has to log in.")
+    ] = False,
     languages: options.Languages = None,
     max_tokens: options.MaxTokens = None,
     timeout_s: options.Timeout = None,
@@ -227,7 +231,7 @@ def serve(
             signal.signal(signal.SIGINT, signal.getsignal(signal.SIGTERM))
             if sys.stdin.isatty():
                 warn(_waiting(loaded.settings))
-        serving = _serve_stdio if address is None else partial(_serve_http, address=address)
+        serving = _serve_stdio if address is None else partial(_serve_http, address=address, insecure=insecure)
         anyio.run(_serve_watched, serving, loaded.settings)
 
 
@@ -281,22 +285,53 @@ async def known_profile(graph: "KGAdapter") -> "GraphProfile | None":
     return None if graph.remote or isinstance(graph, PendingAdapter) else await graph.profile()
 
 
-async def _serve_http(settings: Settings, *, address: tuple[str, int]) -> None:
+async def _serve_http(settings: Settings, *, address: tuple[str, int], insecure: bool) -> None:
     from kg_server.app import build_server
 
     collect_in_small_steps()
+    login = _login(settings, address[0], insecure=insecure)
     listener = _listen(*address)
     async with opened(settings, serves=True) as graph, learning(graph):
         server = build_server(graph, settings, await known_profile(graph), _watchers(graph, settings))
-        await _listen_to_http(server, listener, address[0], settings)
+        await _listen_to_http(_application(server, settings, login), listener, address[0], settings)
 
 
-async def _listen_to_http(server: "SextantServer", listener: socket.socket, host: str, settings: Settings) -> None:
+def _login(settings: Settings, host: str, *, insecure: bool) -> "Login | None":
+    """Return who may call over HTTP; None for everybody.
+
+    On loopback a login is on where a setting asks for one; elsewhere also where the default file holds tokens.
+
+    Raises:
+        InvalidRequest: There is no login, and other machines could call.
+    """
+    from kg_server.serving.http import is_loopback
+    from kg_server.serving.login import Login, Verifier
+    from kg_server.serving.tokens import TokenFile
+
+    tokens = TokenFile(settings.tokens_file)
+    held = tokens.tokens() if settings.hosting.tokens is not None or not is_loopback(host) else ()
+    if settings.hosting.tokens is not None or held:
+        if not held:
+            warn(f"Nobody can call yet: {tokens.path} holds no tokens. {APP} token add NAME makes one.")
+        return Login(Verifier(tokens))
+    if is_loopback(host):
+        return None
+    if not insecure:
+        raise InvalidRequest(
+            f"Nobody has to log in, and other machines can reach {host}. Make a token for each caller with "
+            f"{APP} token add NAME, or set hosting.issuer to your authorization server; --insecure serves the graph "
+            "and its memories to whoever can reach this address."
+        )
+    warn(f"--insecure: whoever can reach {host} can read the graph, and read and extend memories, without a login.")
+    return None
+
+
+async def _listen_to_http(app: "ASGIApp", listener: socket.socket, host: str, settings: Settings) -> None:
     import uvicorn
 
     # uvicorn's own logging would write its access log to standard output.
     config = uvicorn.Config(
-        _application(server),
+        app,
         ws="none",
         log_config=None,
         access_log=False,
@@ -319,12 +354,12 @@ async def _listen_to_http(server: "SextantServer", listener: socket.socket, host
     await Announced(config).serve(sockets=[listener])
 
 
-def _application(server: "SextantServer") -> "ASGIApp":
+def _application(server: "SextantServer", settings: Settings, login: "Login | None") -> "ASGIApp":
     from mcp.server.transport_security import TransportSecuritySettings
 
-    from kg_server.serving.http import MCP_PATH, LocalMessages
+    from kg_server.serving.http import MCP_PATH, CheckedRequests, ServerNames
 
-    # Both are left to LocalMessages, which compares Host and Origin exactly.
+    # Both are left to CheckedRequests, which compares Host and Origin exactly.
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     app = server.streamable_http_app(
         streamable_http_path=MCP_PATH,
@@ -332,7 +367,7 @@ def _application(server: "SextantServer") -> "ASGIApp":
         transport_security=security,
         max_request_body_size=MAX_MESSAGE_BYTES,
     )
-    return LocalMessages(app, MAX_MESSAGE_BYTES)
+    return CheckedRequests(app, MAX_MESSAGE_BYTES, ServerNames.of(settings.hosting), login)
 
 
 def parse_address(text: str) -> tuple[str, int]:
@@ -350,12 +385,6 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    from kg_server.serving.http import is_loopback
-
-    if not is_loopback(host):
-        raise InvalidRequest(
-            "HTTP is served on this machine only, and other machines may reach the host that is set. Use 127.0.0.1."
-        )
     try:
         listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:

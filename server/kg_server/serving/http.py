@@ -1,35 +1,112 @@
-"""The application behind HTTP: messages of this machine alone, of a bounded size."""
+"""The application behind HTTP: requests by this server's names, of callers who may call, with one bounded message."""
 
 import ipaddress
 import re
-from typing import Final
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from mcp.server.transport_security import RequestBodyLimitMiddleware
 from mcp.types import INVALID_REQUEST, JSONRPCError
 from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kg_server.serving.messages import NotAMessage, read_message, refusal
+from kg_server.settings import HostingSettings
+
+if TYPE_CHECKING:
+    from kg_server.serving.login import Login
 
 MCP_PATH: Final = "/mcp"
+WELL_KNOWN: Final = "/.well-known/"
+"""Where metadata is that anybody may read."""
 
-_AUTHORITY: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9.-]+))(?::([0-9]{1,5}))?", re.IGNORECASE)
-
+_AUTHORITY: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?", re.IGNORECASE)
 _MAX_PORT: Final = 65_535
+_FROM_PAGES: Final = (
+    "authorization",
+    "content-type",
+    "last-event-id",
+    "mcp-protocol-version",
+    "mcp-method",
+    "mcp-name",
+)
+"""Headers that a client in a browser sends."""
 
 
-class LocalMessages:
-    """An application that receives only JSON-RPC messages from this machine; others are refused with the reason.
+@dataclass(frozen=True, slots=True)
+class ServerNames:
+    """By what names a server is called, and which pages may call it, beside those of this machine.
+
+    Args:
+        hosts: Values of `Host` in lower case; one without a port is accepted with any.
+        origins: Values of `Origin` in lower case.
+    """
+
+    hosts: frozenset[str] = frozenset()
+    origins: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, hosting: HostingSettings) -> "ServerNames":
+        """Return the names in the settings; those of the public URL are among them."""
+        public = urlsplit(hosting.url or "")
+        hosts = {*hosting.hosts, *([public.netloc] if public.netloc else [])}
+        origins = {*hosting.origins, *([f"{public.scheme}://{public.netloc}"] if public.netloc else [])}
+        return cls(frozenset(map(str.lower, hosts)), frozenset(map(str.lower, origins)))
+
+    def is_called(self, headers: Headers, own_address: str) -> bool:
+        """Return whether a request is for this server: for one of its names, or the address that it arrived at."""
+        hosts = headers.getlist("host")
+        found = _AUTHORITY.fullmatch(hosts[0].lower()) if len(hosts) == 1 else None
+        if found is None or int(found[2] or 0) > _MAX_PORT:
+            return False
+        # An address cannot be made to mean another machine, as a name can by whoever owns it.
+        name = found[1].strip("[]")
+        return is_loopback(name) or name == own_address or not self.hosts.isdisjoint({found[0], found[1]})
+
+    def may_ask(self, headers: Headers) -> bool:
+        """Return whether every page that sent a request may; names of others may resolve to this machine as well."""
+        return all(origin.lower() in self.origins or _is_of_loopback(origin) for origin in headers.getlist("origin"))
+
+
+class CheckedRequests:
+    """An application that receives only requests that it should answer; others are refused with the reason.
 
     Args:
         app: The application.
         max_bytes: The most bytes of one message.
+        names: What a request may name in `Host` and `Origin`.
+        login: Who may call; None for everybody who reaches this server.
+        open_paths: Paths of the application that anybody may read, beside those of metadata.
     """
 
-    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        max_bytes: int,
+        names: ServerNames = ServerNames(),
+        login: "Login | None" = None,
+        open_paths: Collection[str] = (),
+    ) -> None:
         self._app = app
-        self._bounded = RequestBodyLimitMiddleware(self._checked, max_bytes)
+        self._names = names
+        self._login = login
+        self._open_paths = frozenset(open_paths)
+        messages: ASGIApp = RequestBodyLimitMiddleware(self._checked, max_bytes)
+        # Nothing of a request is read before its caller is known.
+        self._messages = messages if login is None else login.before(messages)
+        self._routed: ASGIApp = self._by_path
+        if names.origins:
+            self._routed = CORSMiddleware(
+                self._by_path,
+                allow_origins=sorted(names.origins),
+                allow_methods=["GET", "POST"],
+                allow_headers=_FROM_PAGES,
+                expose_headers=["Retry-After", "WWW-Authenticate"],
+            )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request or refuse it."""
@@ -38,28 +115,44 @@ class LocalMessages:
             return
         headers = Headers(scope=scope)
         # The SDK compares only how an Origin begins, and takes `http://localhost:80.evil.example` for this machine.
-        if not _is_for_loopback(headers):
-            await _refuse(421, "The Host of a request must be localhost or a loopback address.")(scope, receive, send)
-        elif not _is_from_loopback(headers):
-            await _refuse(403, "Requests of pages from other hosts are not answered.")(scope, receive, send)
-        elif scope["path"] == MCP_PATH and scope["method"] == "GET":
+        if not self._names.is_called(headers, (scope.get("server") or ("",))[0]):
+            reason = "This server is not called so. Add the Host of the request to the setting hosting.hosts."
+            await _refuse(421, reason)(scope, receive, send)
+        elif not self._names.may_ask(headers):
+            reason = "Pages of this origin are not answered. Add it to the setting hosting.origins to allow it."
+            await _refuse(403, reason)(scope, receive, send)
+        else:
+            await self._routed(scope, receive, send)
+
+    async def _by_path(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # Routes are compared here, since a pattern may match more, such as a path that ends in a line break.
+        path = scope["path"]
+        if path.rstrip("/") == MCP_PATH:
+            await self._messages({**scope, "path": MCP_PATH}, receive, send)
+        elif path.startswith(WELL_KNOWN) or path in self._open_paths:
+            await self._app(scope, receive, send)
+        else:
+            await _refuse(404, f"There is nothing here; messages go to {MCP_PATH}.")(scope, receive, send)
+
+    async def _checked(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a message on, or refuse it; its body arrives in one piece."""
+        if scope["method"] == "GET":
             # Nothing is kept between requests, so such a stream would only stay open.
             response = _refuse(405, "There is no stream to open by GET here; POST a message.")
             response.headers["allow"] = "POST"
             await response(scope, receive, send)
-        else:
-            await self._bounded(scope, receive, send)
-
-    async def _checked(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse one whose body is not a message; the body arrives in one piece."""
+            return
         first = await receive()
         if first["type"] != "http.request" or first["more_body"]:
             return  # The client left before its request was complete.
-        if scope["path"] == MCP_PATH and scope["method"] == "POST":
+        if scope["method"] == "POST":
             try:
-                read_message(first["body"])
+                message = read_message(first["body"])
             except NotAMessage as error:
                 await _refused(400, error.answer)(scope, receive, send)
+                return
+            if self._login is not None and (refused := self._login.refusal(scope, message)) is not None:
+                await refused(scope, receive, send)
                 return
         given = [first]
 
@@ -79,20 +172,11 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _is_for_loopback(headers: Headers) -> bool:
-    hosts = headers.getlist("host")
-    return len(hosts) == 1 and _names_loopback(hosts[0])
-
-
-def _is_from_loopback(headers: Headers) -> bool:
-    """Return whether every page that sent a request is this machine's; names of others may resolve to it as well."""
-    parts = (origin.partition("://") for origin in headers.getlist("origin"))
-    return all(scheme.lower() == "http" and mark and _names_loopback(host) for scheme, mark, host in parts)
-
-
-def _names_loopback(authority: str) -> bool:
+def _is_of_loopback(origin: str) -> bool:
+    scheme, mark, authority = origin.partition("://")
     found = _AUTHORITY.fullmatch(authority)
-    return found is not None and is_loopback(found[1] or found[2]) and int(found[3] or 0) <= _MAX_PORT
+    local = found is not None and is_loopback(found[1].strip("[]")) and int(found[2] or 0) <= _MAX_PORT
+    return scheme.lower() == "http" and bool(mark) and local
 
 
 def _refuse(status: int, reason: str) -> Response:

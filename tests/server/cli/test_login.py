@@ -1,0 +1,141 @@
+"""Who may call over HTTP: static tokens, and what callers without one are answered."""
+
+import json
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from cli_runs import CommandLine, write_graph
+from kg_server.serving.tokens import TokenFile
+from server_processes import address_of, started
+
+LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+EVERY_INTERFACE = "0.0.0.0"  # noqa: S104 - it is called through loopback
+APPEND = {"name": "memory-append", "arguments": {"triples": [["Q17", "P36", "Q1490"]]}}
+
+
+@dataclass(frozen=True)
+class Hosted:
+    """A server with a login, and its tokens."""
+
+    url: str
+    tokens: TokenFile
+
+    def add(self, name: str, *scopes: str, expires_days: float | None = None) -> str:
+        """Make a token; it is to be one that no other test has made."""
+        return self.tokens.add(name, scopes or ("read", "memory"), None, expires_days)
+
+    def answer(self, *tokens: str, method: str = "tools/list", **params: object) -> httpx2.Response:
+        """Return the answer to a message that brings these tokens."""
+        accepted = {"accept": "application/json, text/event-stream"}
+        headers = [*accepted.items(), *(("authorization", f"Bearer {token}") for token in tokens)]
+        message = {**LIST, "method": method, "params": params}
+        return httpx2.post(self.url, json=message, headers=headers, timeout=60)
+
+
+@pytest.fixture(scope="module")
+def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosted]:
+    """A server on loopback that these tests share, and which needs a token because a setting says so."""
+    folder = tmp_path_factory.mktemp("hosted")
+    tokens = TokenFile(folder / "tokens" / "tokens.json")
+    words = (str(write_graph(folder)), "--cache-folder", str(folder / "cache"))
+    environ = {"KG_SEXTANT_HOSTING__TOKENS": str(tokens.path), "KG_SEXTANT_DATA_FOLDER": str(folder / "data")}
+    with started(environ, *words) as process:
+        yield Hosted(address_of(process), tokens)
+
+
+def test_a_token_lets_a_caller_in_until_it_is_revoked(hosted: Hosted) -> None:
+    token = hosted.add("ann")
+    assert hosted.answer(token).status_code == 200
+    hosted.tokens.revoke("ann")
+    assert hosted.answer(token).status_code == 401
+    assert hosted.answer(hosted.add("ann")).status_code == 200
+
+
+def test_a_caller_without_a_valid_token_is_refused_with_what_it_needs(hosted: Hosted) -> None:
+    token, expired = hosted.add("ben"), hosted.add("old", expires_days=0)
+    wrong = [[expired], [token[:-1]], [token.upper()], [f"{token}.x"], ["kgs_"], ["x" * 20_000], [token, token]]
+    refused = {hosted.answer(*each).headers["www-authenticate"].split(",")[0]: None for each in wrong}
+    assert {hosted.answer(*each).status_code for each in wrong} == {401}
+    assert list(refused) == ['Bearer error="invalid_token"']
+    without = hosted.answer()
+    assert (without.status_code, without.headers["www-authenticate"]) == (401, 'Bearer scope="read memory"')
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("tools/call", APPEND),
+        ("tools/call", {"name": "memory-read", "arguments": {"memory": "mem_x"}}),
+        ("resources/read", {"uri": "KG-memory://mem_x"}),
+    ],
+)
+def test_a_token_for_reading_reaches_no_memory(hosted: Hosted, method: str, params: dict[str, object]) -> None:
+    reader = hosted.add(f"reader-{len(hosted.tokens.tokens())}", "read")
+    answer = hosted.answer(reader, method=method, **params)
+    assert (answer.status_code, answer.json()["error"]) == (403, "insufficient_scope")
+    assert 'scope="read memory"' in answer.headers["www-authenticate"]
+    assert hosted.answer(reader, method="tools/call", name="Degree", arguments={"entity": "Q17"}).status_code == 200
+
+
+def test_nothing_of_a_request_is_read_before_its_caller_is_known(hosted: Hosted) -> None:
+    answer = httpx2.post(hosted.url, content=b"no message", timeout=60)
+    assert answer.status_code == 401
+
+
+def test_a_file_of_tokens_that_cannot_be_read_lets_nobody_in(hosted: Hosted) -> None:
+    token, content = hosted.add("eve"), hosted.tokens.path.read_bytes()
+    hosted.tokens.path.write_bytes(content[:-1])
+    assert hosted.answer(token).status_code == 503
+    hosted.tokens.path.write_bytes(content)
+    assert hosted.answer(token).status_code == 200
+
+
+def test_a_token_is_shown_once_and_kept_as_a_hash_in_a_private_file(cli: CommandLine) -> None:
+    made = cli.run("token", "add", "ann", "--scopes", "read", "--tools", "Retrieve,GetPath", "--expires-days", "7")
+    token = made.out.strip()
+    [file] = cli.folder.rglob("tokens.json")
+    assert token.startswith("kgs_")
+    assert token not in file.read_text(encoding="utf-8")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    [listed] = json.loads(cli.run("token", "list", "--json").out)
+    assert (listed["name"], listed["scopes"], listed["tools"]) == ("ann", ["read"], ["Retrieve", "GetPath"])
+    assert listed["expires"] - listed["created"] == 7 * 86_400
+    assert cli.run("token", "revoke", "ann").out == "Revoked ann.\n"
+    assert cli.run("token", "list").out == "There are no tokens.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("add", "a b"), "no name of a token"),
+        (("add", "ann", "--scopes", "memory"), "--scopes takes read or read,memory"),
+        (("add", "ann", "--tools", "GetNeighbour"), "Did you mean GetNeighbor?"),
+        (("revoke", "ann"), "There is no token ann"),
+    ],
+)
+def test_a_token_that_cannot_be_made_or_revoked_is_refused_with_the_reason(
+    cli: CommandLine, words: tuple[str, ...], reason: str
+) -> None:
+    refused = cli.run("token", *words)
+    assert (refused.code, reason in refused.err) == (2, True)
+
+
+def test_other_machines_are_served_without_a_login_only_until_there_are_tokens(tmp_path: Path) -> None:
+    words = (str(write_graph(tmp_path)), "--cache-folder", str(tmp_path / "cache"))
+    environ = {"KG_SEXTANT_DATA_FOLDER": str(tmp_path / "data")}
+    with started(environ, *words, "--insecure", host=EVERY_INTERFACE) as process:
+        assert process.stderr is not None
+        assert "without a login" in process.stderr.readline()
+        port = address_of(process).rpartition(":")[2]
+        open_to_all = Hosted(f"http://127.0.0.1:{port}", TokenFile(tmp_path / "data" / "tokens.json"))
+        assert open_to_all.answer().status_code == 200
+    token = open_to_all.add("ann")
+    with started(environ, *words, "--insecure", host=EVERY_INTERFACE) as process:
+        port = address_of(process).rpartition(":")[2]
+        hosted = Hosted(f"http://127.0.0.1:{port}", open_to_all.tokens)
+        assert [hosted.answer().status_code, hosted.answer(token).status_code] == [401, 200]
