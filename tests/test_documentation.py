@@ -33,7 +33,17 @@ from scripted_model import serving_model
 
 # The beginnings of lines that use the network or other programs.
 INSTALLS: Final = "kg-sextant --install-completion"
-NOT_OURS: Final = ("inspect ", "export ", "ollama ", "uv tool ", "pipx ", "pip ", "git clone ", INSTALLS)
+NOT_OURS: Final = (
+    "claude mcp add ",
+    "inspect ",
+    "export ",
+    "ollama ",
+    "uv tool ",
+    "pipx ",
+    "pip ",
+    "git clone ",
+    INSTALLS,
+)
 HOME: Final = "https://github.com/kg-sextant/kg-sextant"
 PUBLIC: Final = ("kg_adapters", "kg_adapters.name_index", "kg_agents", "kg_server", "mcp", "rdflib", "typing")
 

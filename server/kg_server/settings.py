@@ -238,6 +238,18 @@ class HostingSettings(Section):
         description="The file of hashed tokens of `kg-sextant token`, which callers then need on loopback too; "
         "default: `tokens.json` in the data folder, for other interfaces only.",
     )
+    issuer: BaseUrl | None = Field(
+        default=None,
+        description="The issuer of the authorization server whose tokens (JWTs) callers need, exactly as its metadata "
+        "names it.",
+    )
+    jwks_url: BaseUrl | None = Field(
+        default=None,
+        description="Where the keys of that server are; by default, its metadata says.",
+    )
+    audience: str | None = Field(
+        default=None, min_length=1, description="The audience that these tokens must have; default: `hosting.url`."
+    )
     memory_mb: float = Field(
         default=100.0,
         gt=0,

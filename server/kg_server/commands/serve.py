@@ -16,6 +16,7 @@ from io import TextIOBase, UnsupportedOperation
 from queue import Full, Queue
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, Final
+from urllib.parse import urlsplit
 
 import anyio
 import anyio.lowlevel
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from kg_server.mcp_server import SextantServer
     from kg_server.serving.audit import Watcher
     from kg_server.serving.login import Login
+    from kg_server.serving.tokens import TokenFile
 
 REPORTED_S: Final = 5.0
 STUCK_EXIT: Final = 70
@@ -289,44 +291,69 @@ async def _serve_http(settings: Settings, *, address: tuple[str, int], insecure:
     from kg_server.app import build_server
 
     collect_in_small_steps()
-    login = _login(settings, address[0], insecure=insecure)
+    tokens = _token_file(settings, address[0], insecure=insecure)
     listener = _listen(*address)
+    served_at = _address(listener, address[0])
+    login = _login(settings, tokens, served_at)
     async with opened(settings, serves=True) as graph, learning(graph):
         server = build_server(graph, settings, await known_profile(graph), _watchers(graph, settings))
-        await _listen_to_http(_application(server, settings, login), listener, address[0], settings)
+        await _listen_to_http(_application(server, settings, login), listener, served_at, settings)
 
 
-def _login(settings: Settings, host: str, *, insecure: bool) -> "Login | None":
-    """Return who may call over HTTP; None for everybody.
+def _token_file(settings: Settings, host: str, *, insecure: bool) -> "TokenFile | None":
+    """Return the file of tokens that let callers in; None where no token does.
 
-    On loopback a login is on where a setting asks for one; elsewhere also where the default file holds tokens.
+    On loopback it counts where a setting names it; elsewhere also where the default file holds tokens.
 
     Raises:
-        InvalidRequest: There is no login, and other machines could call.
+        InvalidRequest: There is no login of any kind, and other machines could call.
     """
     from kg_server.serving.http import is_loopback
-    from kg_server.serving.login import Login, Verifier
     from kg_server.serving.tokens import TokenFile
 
     tokens = TokenFile(settings.tokens_file)
-    held = tokens.tokens() if settings.hosting.tokens is not None or not is_loopback(host) else ()
-    if settings.hosting.tokens is not None or held:
-        if not held:
-            warn(f"Nobody can call yet: {tokens.path} holds no tokens. {APP} token add NAME makes one.")
-        return Login(Verifier(tokens))
-    if is_loopback(host):
-        return None
-    if not insecure:
-        raise InvalidRequest(
-            f"Nobody has to log in, and other machines can reach {host}. Make a token for each caller with "
-            f"{APP} token add NAME, or set hosting.issuer to your authorization server; --insecure serves the graph "
-            "and its memories to whoever can reach this address."
-        )
-    warn(f"--insecure: whoever can reach {host} can read the graph, and read and extend memories, without a login.")
+    named, elsewhere = settings.hosting.tokens is not None, not is_loopback(host)
+    held = bool(tokens.tokens()) if named or elsewhere else False
+    if named and not held:
+        warn(f"Nobody has a token yet: {tokens.path} holds none. {APP} token add NAME makes one.")
+    if named or held:
+        return tokens
+    if elsewhere and settings.hosting.issuer is None:
+        if not insecure:
+            raise InvalidRequest(
+                f"Nobody has to log in, and other machines can reach {host}. Make a token for each caller with "
+                f"{APP} token add NAME, or set hosting.issuer to your authorization server; --insecure serves the "
+                "graph and its memories to whoever can reach this address."
+            )
+        warn(f"--insecure: whoever can reach {host} can read the graph, and read and extend memories, without a login.")
     return None
 
 
-async def _listen_to_http(app: "ASGIApp", listener: socket.socket, host: str, settings: Settings) -> None:
+def _login(settings: Settings, tokens: "TokenFile | None", served_at: str) -> "Login | None":
+    """Return who may call an endpoint; None for everybody.
+
+    Raises:
+        InvalidRequest: The settings of the authorization server contradict each other or are not safe.
+    """
+    from kg_server.serving.http import is_loopback
+    from kg_server.serving.login import Login, Verifier, jwt_login
+
+    hosting = settings.hosting
+    if hosting.issuer is not None:
+        if hosting.url is None and not is_loopback(urlsplit(served_at).hostname or ""):
+            raise InvalidRequest(
+                "With hosting.issuer, set hosting.url to the URL by which clients call this server, such as "
+                "https://kg.example.org/mcp: tokens are issued for it."
+            )
+        return jwt_login(hosting, hosting.issuer, tokens, hosting.url or served_at)
+    if hosting.jwks_url is not None or hosting.audience is not None:
+        raise InvalidRequest(
+            "hosting.jwks_url and hosting.audience need hosting.issuer, the server that issues tokens."
+        )
+    return None if tokens is None else Login(Verifier(tokens))
+
+
+async def _listen_to_http(app: "ASGIApp", listener: socket.socket, served_at: str, settings: Settings) -> None:
     import uvicorn
 
     # uvicorn's own logging would write its access log to standard output.
@@ -339,19 +366,21 @@ async def _listen_to_http(app: "ASGIApp", listener: socket.socket, host: str, se
         limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=SHUTDOWN_S,
     )
-    shown_host = f"[{host}]" if ":" in host else host
-    address = f"http://{shown_host}:{listener.getsockname()[1]}/mcp"
 
     class Announced(uvicorn.Server):
         """Prints its address once it serves; before that, Ctrl-C would interrupt it halfway."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            warn(f"Serving {settings.redactor.message(settings.graph)} at {address}")
+            warn(f"Serving {settings.redactor.message(settings.graph)} at {served_at}")
 
     # Ctrl-C until here ends this task now; within uvicorn's start, it would end in a traceback.
     await anyio.lowlevel.checkpoint()
     await Announced(config).serve(sockets=[listener])
+
+
+def _address(listener: socket.socket, host: str) -> str:
+    return f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}/mcp"
 
 
 def _application(server: "SextantServer", settings: Settings, login: "Login | None") -> "ASGIApp":
@@ -361,6 +390,8 @@ def _application(server: "SextantServer", settings: Settings, login: "Login | No
 
     # Both are left to CheckedRequests, which compares Host and Origin exactly.
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    for route in () if login is None else login.routes:
+        server.custom_route(route.path, ["GET", "OPTIONS"])(route.endpoint)
     app = server.streamable_http_app(
         streamable_http_path=MCP_PATH,
         stateless_http=True,

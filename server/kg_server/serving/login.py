@@ -8,17 +8,22 @@ from typing import Final
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, BearerAuthBackend
 from mcp.server.auth.provider import AccessToken, TokenVerifier
+from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
+from mcp.server.auth.settings import AuthSettings
 from mcp.types import JSONRPCMessage, JSONRPCRequest
 from starlette.authentication import AuthenticationError
 from starlette.datastructures import Headers
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from kg_adapters.errors import InvalidRequest
+from kg_adapters.errors import InvalidRequest, KGError
 from kg_server.callers import Caller, access_of
+from kg_server.serving.jwts import JwtVerifier, SigningKeys, cannot_be_changed
 from kg_server.serving.tokens import PREFIX, TokenFile
+from kg_server.settings import HostingSettings
 
 READ: Final = "read"
 MEMORY: Final = "memory"
@@ -26,6 +31,7 @@ SCOPES: Final = (READ, MEMORY)
 MAX_TOKEN: Final = 16_000
 """The most characters of an Authorization header; those of large companies' JWTs have some 8,000."""
 RETRY_S: Final = 5
+METADATA_PATH: Final = "/.well-known/oauth-protected-resource"
 _MEMORY_TOOLS: Final = frozenset({"memory-append", "memory-read"})
 _MEMORY_RESOURCES: Final = "kg-memory:"
 
@@ -41,10 +47,12 @@ class Verifier(TokenVerifier):
 
     Args:
         tokens: The file of static tokens; None where none are accepted.
+        jwts: Verifies those of an authorization server; None where there is none.
     """
 
-    def __init__(self, tokens: TokenFile | None) -> None:
+    def __init__(self, tokens: TokenFile | None, jwts: JwtVerifier | None = None) -> None:
         self._tokens = tokens
+        self._jwts = jwts
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return who a token stands for; None for one that is not valid.
@@ -54,16 +62,17 @@ class Verifier(TokenVerifier):
         """
         if len(token) > MAX_TOKEN:
             return None
-        return self._static(token) if token.startswith(PREFIX) else None
+        try:
+            if token.startswith(PREFIX):
+                return self._static(token)
+            found = None if self._jwts is None else await self._jwts.verify(token)
+        except KGError as error:
+            logger.error("%s", error)  # noqa: TRY400 - the message has the reason
+            raise Unverifiable("Whether the token is valid cannot be found out now. Try again later.") from error
+        return None if found is None else access_of(found[0], token, expires_at=found[1])
 
     def _static(self, token: str) -> AccessToken | None:
-        if self._tokens is None:
-            return None
-        try:
-            found = self._tokens.find(token)
-        except InvalidRequest as error:
-            logger.error("%s", error)  # noqa: TRY400 - the message has the reason
-            raise Unverifiable("The server's file of tokens cannot be read now.") from error
+        found = None if self._tokens is None else self._tokens.find(token)
         if found is None:
             return None
         tools = None if found.tools is None else frozenset(found.tools)
@@ -76,16 +85,26 @@ class Login:
 
     Args:
         verifier: Decides whether a token is valid.
+        resource: The URL of the endpoint, and the issuer of its authorization server; None where there is none.
         scopes: What a client that has no token should ask for.
-        metadata_url: Where clients find the authorization server; None where there is none.
+
+    Attributes:
+        routes: Where clients read which authorization server to ask (RFC 9728).
     """
 
     def __init__(
-        self, verifier: TokenVerifier, *, scopes: Sequence[str] = SCOPES, metadata_url: str | None = None
+        self, verifier: TokenVerifier, resource: AuthSettings | None = None, scopes: Sequence[str] = SCOPES
     ) -> None:
         self._backend = BearerAuthBackend(verifier)
         self._scopes = scopes
-        self._metadata_url = metadata_url
+        self._metadata_url: str | None = None
+        self.routes: Sequence[Route] = ()
+        if resource is not None and resource.resource_server_url is not None:
+            self._metadata_url = str(build_resource_metadata_url(resource.resource_server_url))
+            [own] = create_protected_resource_routes(
+                resource.resource_server_url, [resource.issuer_url], list(scopes), resource_name="KG Sextant"
+            )
+            self.routes = (own, Route(METADATA_PATH, endpoint=own.endpoint, methods=["GET", "OPTIONS"]))
 
     def before(self, app: ASGIApp) -> ASGIApp:
         """Return an application that passes on only requests of callers with a valid token."""
@@ -125,6 +144,31 @@ class Login:
         # What is left of the body is not read, so the connection cannot be used again.
         headers = {"www-authenticate": f"Bearer {header}", "connection": "close"}
         return Response(body, status, media_type="application/json", headers=headers)
+
+
+def jwt_login(hosting: HostingSettings, issuer: str, tokens: TokenFile | None, url: str) -> Login:
+    """Return the login of callers with tokens of an authorization server, whose keys begin to be read.
+
+    Args:
+        hosting: Where the server's keys are, and for whom its tokens must be.
+        issuer: The server.
+        tokens: The file of static tokens, which let callers in as well; None for none.
+        url: The URL of the endpoint.
+
+    Raises:
+        InvalidRequest: What the authorization server says could be changed on its way.
+    """
+    for name, value in (("issuer", issuer), ("jwks_url", hosting.jwks_url)):
+        if value is not None and not cannot_be_changed(value):
+            raise InvalidRequest(f"hosting.{name} must begin with https://, unless it is on this machine.")
+    keys = SigningKeys(issuer, hosting.jwks_url)
+    keys.read()
+    verifier = Verifier(tokens, JwtVerifier(keys, issuer, hosting.audience or url))
+    # Built from texts, the URLs stay as they are written: clients compare them with what the server says.
+    resource = AuthSettings.model_validate(
+        {"issuer_url": issuer, "resource_server_url": url, "validate_token_resource": False}
+    )
+    return Login(verifier, resource)
 
 
 def needed_scopes(message: JSONRPCMessage) -> tuple[str, ...]:
