@@ -256,6 +256,11 @@ class HostingSettings(Section):
         description="How many megabytes of memories one caller with a login may keep; they are at most a tenth of "
         "`memory.memories`.",
     )
+    metrics: str | None = Field(
+        default=None,
+        min_length=1,
+        description="The address where Prometheus reads metrics, such as `127.0.0.1:9464`; by default there are none.",
+    )
     audit: AuditForm = Field(
         default="off",
         description="Whether a line for each call is written on standard error: `off`, `text` or `json`. It says who "

@@ -20,6 +20,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "type": "relations.types",
     "label_key": "relations.label_keys",
     "prefix": "prefixes",
+    "metrics": "hosting.metrics",
 }
 """The setting that an option sets, where its name differs from that of the option."""
 
@@ -47,6 +48,7 @@ Languages: TypeAlias = Annotated[str | None, _option("languages", "TAG,TAG")]
 MaxTokens: TypeAlias = Annotated[int | None, _option("max_tokens", "N")]
 Timeout: TypeAlias = Annotated[float | None, _option("timeout_s", "SECONDS")]
 CacheFolder: TypeAlias = Annotated[Path | None, _option("cache_folder", "FOLDER")]
+Metrics: TypeAlias = Annotated[str | None, _option("hosting.metrics", "HOST:PORT")]
 LogLevel: TypeAlias = Annotated[str | None, _option("log_level", "LEVEL")]
 Model: TypeAlias = Annotated[str | None, _option("llm.model", "MODEL")]
 BaseUrl: TypeAlias = Annotated[str | None, _option("llm.base_url", "URL")]

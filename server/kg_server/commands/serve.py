@@ -9,7 +9,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
 from functools import partial
 from io import TextIOBase, UnsupportedOperation
@@ -27,6 +27,7 @@ from kg_server.commands import options
 from kg_server.commands.graphs import learning, opened, opened_or_pending
 from kg_server.commands.invocation import invocation
 from kg_server.commands.output import collect_in_small_steps, uncollected, warn
+from kg_server.commands.recording import Recording
 from kg_server.settings import APP, Settings
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from kg_adapters.profile import GraphProfile
     from kg_adapters.protocol import KGAdapter
     from kg_server.mcp_server import SextantServer
-    from kg_server.serving.audit import Watcher
     from kg_server.serving.login import Login
     from kg_server.serving.tokens import TokenFile
 
@@ -216,6 +216,7 @@ def serve(
     timeout_s: options.Timeout = None,
     cache_folder: options.CacheFolder = None,
     log_level: options.LogLevel = None,
+    metrics: options.Metrics = None,
 ) -> None:
     """Serve a graph to MCP clients over stdio, or over HTTP with --http."""
     address = None if http is None else parse_address(http)
@@ -227,6 +228,7 @@ def serve(
             timeout_s=timeout_s,
             cache_folder=cache_folder,
             log_level=log_level,
+            metrics=metrics,
         )
         if address is None:
             # A thread that waits for standard input cannot be stopped, so Ctrl-C has to end the process by itself.
@@ -234,7 +236,8 @@ def serve(
             if sys.stdin.isatty():
                 warn(_waiting(loaded.settings))
         serving = _serve_stdio if address is None else partial(_serve_http, address=address, insecure=insecure)
-        anyio.run(_serve_watched, serving, loaded.settings)
+        recorded = Recording(loaded.settings, invocation(context).environ)
+        anyio.run(_serve_watched, serving, loaded.settings, recorded)
 
 
 def _waiting(settings: Settings) -> str:
@@ -246,12 +249,14 @@ def _waiting(settings: Settings) -> str:
     )
 
 
-async def _serve_watched(serving: Callable[[Settings], Awaitable[None]], settings: Settings) -> None:
+async def _serve_watched(
+    serving: Callable[[Settings, Recording], Awaitable[None]], settings: Settings, recorded: Recording
+) -> None:
     with watched(settings.watchdog_s):
-        await serving(settings)
+        await serving(settings, recorded)
 
 
-async def _serve_stdio(settings: Settings) -> None:
+async def _serve_stdio(settings: Settings, recorded: Recording) -> None:
     with uncollected() as begin:
         from kg_server.app import build_server
         from kg_server.serving.stdio import StdioLimits
@@ -259,18 +264,10 @@ async def _serve_stdio(settings: Settings) -> None:
         # A host waits for the handshake, and gives up where that takes as long as an import.
         async with opened_or_pending(settings) as graph, learning(graph):
             limits = StdioLimits(message_bytes=MAX_MESSAGE_BYTES)
-            server = build_server(graph, settings, await known_profile(graph), _watchers(graph, settings))
-            begin()
-            await server.run_stdio_async(limits, _end_soon)
-
-
-def _watchers(graph: "KGAdapter", settings: Settings) -> "Sequence[Watcher]":
-    """Return what is called with a record of each call."""
-    if settings.hosting.audit == "off":
-        return ()
-    from kg_server.serving.audit import AuditLog
-
-    return (AuditLog(warn, settings.redactor.message(graph.name), settings.hosting.audit),)
+            with recorded(graph.name, "pipe") as watchers:
+                server = build_server(graph, settings, await known_profile(graph), watchers)
+                begin()
+                await server.run_stdio_async(limits, _end_soon)
 
 
 def _end_soon() -> None:
@@ -287,17 +284,18 @@ async def known_profile(graph: "KGAdapter") -> "GraphProfile | None":
     return None if graph.remote or isinstance(graph, PendingAdapter) else await graph.profile()
 
 
-async def _serve_http(settings: Settings, *, address: tuple[str, int], insecure: bool) -> None:
+async def _serve_http(settings: Settings, recorded: Recording, *, address: tuple[str, int], insecure: bool) -> None:
     from kg_server.app import build_server
 
     collect_in_small_steps()
     tokens = _token_file(settings, address[0], insecure=insecure)
-    listener = _listen(*address)
-    served_at = _address(listener, address[0])
-    login = _login(settings, tokens, served_at)
-    async with opened(settings, serves=True) as graph, learning(graph):
-        server = build_server(graph, settings, await known_profile(graph), _watchers(graph, settings))
-        await _listen_to_http(_application(server, settings, login), listener, served_at, settings)
+    with _listen(*address) as listener:
+        served_at = _address(listener, address[0])
+        login = _login(settings, tokens, served_at)
+        async with opened(settings, serves=True) as graph, learning(graph):
+            with recorded(graph.name, "tcp") as watchers:
+                server = build_server(graph, settings, await known_profile(graph), watchers)
+                await _listen_to_http(_application(server, settings, login), listener, served_at, settings)
 
 
 def _token_file(settings: Settings, host: str, *, insecure: bool) -> "TokenFile | None":
@@ -401,8 +399,13 @@ def _application(server: "SextantServer", settings: Settings, login: "Login | No
     return CheckedRequests(app, MAX_MESSAGE_BYTES, ServerNames.of(settings.hosting), login)
 
 
-def parse_address(text: str) -> tuple[str, int]:
+def parse_address(text: str, given_by: str = "--http", default_port: int = HTTP_PORT) -> tuple[str, int]:
     """Read `HOST:PORT`, `HOST`, `:PORT` or `PORT`; a part that is left out has its default.
+
+    Args:
+        text: The address.
+        given_by: What messages call the option.
+        default_port: The port where there is none.
 
     Raises:
         InvalidRequest: It has none of these forms.
@@ -411,18 +414,24 @@ def parse_address(text: str) -> tuple[str, int]:
     if (not colon and not text.isdecimal()) or text.endswith("]"):
         host, port = text, ""
     if (port and not (port.isdecimal() and int(port) <= MAX_PORT)) or not text:
-        raise InvalidRequest("--http takes HOST:PORT, as in 127.0.0.1:8000; what it was given is not that.")
-    return host.strip("[]") or HTTP_HOST, int(port) if port else HTTP_PORT
+        raise InvalidRequest(
+            f"{given_by} takes HOST:PORT, as in 127.0.0.1:{default_port}; what it was given is not that."
+        )
+    return host.strip("[]") or HTTP_HOST, int(port) if port else default_port
 
 
 def _listen(host: str, port: int) -> socket.socket:
     try:
         listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
-        reason = os.strerror(error.errno or 0)
-        raise InvalidRequest(
-            f"Cannot listen on {host} port {port}: {reason}. Choose another port, or 0 for any."
-        ) from error
+        raise cannot_listen(host, port, error) from error
     # Without it each answer waits some 40 ms for the client's acknowledgement of its headers.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
+
+
+def cannot_listen(host: str, port: int, error: OSError) -> InvalidRequest:
+    """Return the error for an address that cannot be listened on."""
+    # The error of a name that cannot be resolved has a number of its own.
+    reason = os.strerror(error.errno) if error.errno and error.errno > 0 else "there is no such host"
+    return InvalidRequest(f"Cannot listen on {host} port {port}: {reason}. Choose another port, or 0 for any.")

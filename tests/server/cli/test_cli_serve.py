@@ -162,9 +162,10 @@ def test_other_machines_are_not_served_without_a_login_unless_that_is_asked_for(
     assert all(each in run.err for each in ("kg-sextant token add NAME", "hosting.issuer", "--insecure"))
 
 
-def test_a_port_that_is_taken_ends_with_2(cli: CommandLine, address: str) -> None:
+@pytest.mark.parametrize("options", [["--http"], ["--http", "0", "--metrics"]])
+def test_a_port_that_is_taken_ends_with_2(cli: CommandLine, address: str, options: list[str]) -> None:
     port = address.removesuffix("/mcp").rpartition(":")[2]
-    run = cli.run("serve", "--http", port)
+    run = cli.run("serve", *options, port)
     assert (run.code, run.out) == (2, "")
     assert run.err.startswith(f"kg-sextant: Cannot listen on 127.0.0.1 port {port}: Address already in use.")
 
