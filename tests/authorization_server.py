@@ -1,7 +1,7 @@
 """An authorization server on loopback: OAuth 2.1 with PKCE, registration, client documents, and keys that rotate.
 
-One person uses it, who consents to whatever a client asks for. What it signs and how shares no code with the server
-that checks its tokens, nor with the SDK that asks for them.
+One person uses it, who consents to whatever a client asks for until told otherwise. What it signs and how shares no
+code with the server that checks its tokens, nor with the SDK that asks for them.
 """
 
 import base64
@@ -27,7 +27,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 SCOPES: Final = ("read", "memory")
 LIFETIME_S: Final = 300
@@ -108,6 +108,7 @@ class AuthorizationServer:
         self.issuer = origin + path
         self.jwks_url = f"{self.issuer}/keys"
         self.subject = "ada"
+        self.consents: tuple[str, ...] = SCOPES
         self.expires_in = LIFETIME_S
         self.requests: list[str] = []
         self.registers = registers
@@ -202,7 +203,7 @@ class AuthorizationServer:
         except OAuthError as error:
             answer |= error.answer
         else:
-            scopes = tuple(each for each in wanted.scope.split() if each in SCOPES)
+            scopes = tuple(each for each in wanted.scope.split() if each in self.consents)
             answer["code"] = secrets.token_urlsafe()
             self._grants[answer["code"]] = Grant(
                 self.subject, client.client_id, address, wanted.code_challenge, scopes or SCOPES[:1], wanted.resource
@@ -277,20 +278,29 @@ def authorizing(
     trusted: ssl.SSLContext | None = None,
     *,
     registers: bool = True,
-    port: int = 0,
 ) -> Generator[AuthorizationServer]:
-    """Serve an authorization server on a free port of loopback, in a thread."""
-    with socket.create_server(("127.0.0.1", port)) as listener:
-        origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        authority = AuthorizationServer(origin, path, metadata_at, trusted, registers=registers)
-        server = uvicorn.Server(uvicorn.Config(authority, lifespan="off", ws="none", log_config=None))
-        thread = threading.Thread(target=server.run, args=([listener],))
-        thread.start()
-        try:
+    """Serve an authorization server on a free port of loopback."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        authority = AuthorizationServer(_origin(listener), path, metadata_at, trusted, registers=registers)
+        with serving(authority, listener):
             yield authority
-        finally:
-            server.should_exit = True
-            thread.join()
+
+
+@contextmanager
+def serving(application: ASGIApp, listener: socket.socket) -> Generator[str]:
+    """Serve an application in a thread, and give its origin."""
+    server = uvicorn.Server(uvicorn.Config(application, lifespan="off", ws="none", log_config=None))
+    thread = threading.Thread(target=server.run, args=([listener],))
+    thread.start()
+    try:
+        yield _origin(listener)
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def _origin(listener: socket.socket) -> str:
+    return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 async def _refused(_: Request, error: Exception) -> Response:

@@ -75,7 +75,7 @@ class SigningIn:
             self.document,
         )
         async with (
-            self._http(provider) as http,
+            self.http(provider) as http,
             Client(streamable_http_client(self.url, http_client=http), mode=mode) as client,
         ):
             yield client
@@ -85,7 +85,8 @@ class SigningIn:
         steps, self.steps = self.steps, []
         return steps
 
-    def _http(self, auth: httpx2.Auth | None = None) -> httpx2.AsyncClient:
+    def http(self, auth: httpx2.Auth | None = None) -> httpx2.AsyncClient:
+        """Return what sends requests and writes them down."""
         return httpx2.AsyncClient(auth=auth, timeout=30, event_hooks={"response": [self._log]})
 
     async def _log(self, response: httpx2.Response) -> None:
@@ -94,7 +95,7 @@ class SigningIn:
         self.steps.append(f"{self.names.get(host, host)} {request.method} {request.url.path} {response.status_code}")
 
     async def _open(self, address: str) -> None:
-        async with self._http() as browser:
+        async with self.http() as browser:
             self._back = (await browser.get(address)).headers["location"]
 
     async def _come_back(self) -> AuthorizationCodeResult:

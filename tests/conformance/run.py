@@ -4,30 +4,39 @@
 
 It needs npm, which fetches the suite and a Node that is new enough for it. The product may fail the scenarios that its
 files of expected failures name, and has to; with the fixtures, every scored check has to pass. The suite has no
-scenarios of authorization for servers: so it judges both sides that the tests of logins put the server between, the
-authorization server and the client. The bundle for desktop assistants is validated and packed by its publisher's tool.
+scenarios of authorization for servers. So it judges both sides that the tests of logins put the server between, the
+authorization server and the client, and calls the product behind a login. The bundle for desktop assistants is
+validated and packed by its publisher's tool.
 """
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
 import httpx2
+from starlette.applications import Starlette
+from starlette.background import BackgroundTask
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
 
-from authorization_server import ClientRecord, authorizing
+from authorization_server import ClientRecord, authorizing, serving
 from loopback_service import Authority
 
 HERE: Final = Path(__file__).parent
 NODE: Final = "node@22"
 LIMIT_S: Final = 120
+METHODS: Final = ("GET", "POST", "DELETE", "OPTIONS")
 BUNDLER: Final = "2.1.2"
 BUNDLE: Final = HERE.parents[1] / "packaging" / "mcpb"
 FIXTURES: Final = (sys.executable, "-m", "conformance.fixture_server")
@@ -50,12 +59,17 @@ LOGINS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 @contextmanager
-def served(command: tuple[str, ...], folder: str) -> Generator[str]:
+def served(command: tuple[str, ...], **environ: str) -> Generator[str]:
     """Start a server on a free port, so that no other one can answer in its place, and give its address."""
-    folders = {f"KG_SEXTANT_{kind}_FOLDER": folder for kind in ("CACHE", "DATA")}
     with (
+        tempfile.TemporaryDirectory() as folder,
         (Path(folder) / "log").open("w", encoding="utf-8") as log,
-        subprocess.Popen(command, env=_environment() | folders, stdout=subprocess.DEVNULL, stderr=log) as process,
+        subprocess.Popen(
+            command,
+            env={**_environment(), **{f"KG_SEXTANT_{kind}_FOLDER": folder for kind in ("CACHE", "DATA")}, **environ},
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+        ) as process,
     ):
         try:
             yield address_of(process, Path(log.name))
@@ -71,6 +85,40 @@ def address_of(process: subprocess.Popen[bytes], log: Path) -> str:
                 return line.split()[-1]
         time.sleep(0.1)
     raise SystemExit(f"The server ended before it served: {log.read_text(encoding='utf-8')}")
+
+
+@contextmanager
+def logged_in() -> Generator[str]:
+    """Start the product with a login, and give the address of a proxy that adds a valid token to each request."""
+    with (
+        authorizing() as authority,
+        served(PRODUCT, KG_SEXTANT_HOSTING__ISSUER=authority.issuer) as address,
+        socket.create_server(("127.0.0.1", 0)) as listener,
+    ):
+        if httpx2.post(address).status_code != HTTPStatus.UNAUTHORIZED:
+            raise SystemExit("The product lets in callers without a token.")
+        token = authority.access_token(aud=address, scope="read memory")
+        origin, path = address.rsplit("/", 1)
+        with serving(
+            Starlette(routes=[Route("/{path:path}", forwarding(origin, token), methods=METHODS)]), listener
+        ) as proxy:
+            yield f"{proxy}/{path}"
+
+
+def forwarding(origin: str, token: str) -> Callable[[Request], Awaitable[Response]]:
+    """Return what passes requests on to a server with a token, and answers back as they arrive."""
+    client = httpx2.AsyncClient(timeout=LIMIT_S)
+
+    async def forward(request: Request) -> Response:
+        headers = [*request.headers.items(), ("authorization", f"Bearer {token}")]
+        url, body = f"{origin}{request.url.path}", await request.body()
+        answer = await client.send(
+            client.build_request(request.method, url, headers=headers, content=body), stream=True
+        )
+        close = BackgroundTask(answer.aclose)
+        return StreamingResponse(answer.aiter_raw(), answer.status_code, answer.headers, background=close)
+
+    return forward
 
 
 def passes(release: str, name: str, *words: str) -> bool:
@@ -152,12 +200,14 @@ def main() -> None:
         good = is_bundle(folder)
         good &= authorization_server_passes(folder)
     for release, options in LOGINS.items():
-        good &= passes(release, "the tests' client", "client", "--command", CLIENT, *options)
-    for name, command in (("the server's class with fixtures", FIXTURES), ("the product", PRODUCT)):
-        with tempfile.TemporaryDirectory() as folder, served(command, folder) as address:
-            for release, (options, failures) in SUITES.items():
-                expected = ("--expected-failures", str(HERE / failures)) if command == PRODUCT else ()
-                good &= passes(release, name, "server", "--url", address, *options, *expected)
+        words = ("--command", CLIENT, "--timeout", str(LIMIT_S * 1_000))
+        good &= passes(release, "the tests' client", "client", *words, *options)
+    for release, (options, failures) in SUITES.items():
+        with served(FIXTURES) as address:
+            good &= passes(release, "the server's class with fixtures", "server", "--url", address, *options)
+        with logged_in() as address:
+            expected = (*options, "--expected-failures", str(HERE / failures))
+            good &= passes(release, "the product, with a login", "server", "--url", address, *expected)
     raise SystemExit(0 if good else 1)
 
 

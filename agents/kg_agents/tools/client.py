@@ -194,6 +194,9 @@ _TIMEOUT: Final = httpx2.Timeout(30.0, read=300.0)
 MAX_PAGES: Final = 10
 """How many pages of a list of tools are read."""
 
+_UNAUTHORIZED: Final = 401
+_LOGIN: Final = "The server asks for a valid token. Set server_token (KG_SEXTANT_SERVER_TOKEN) to one that it accepts."
+
 _ADVICE: Final = "Give a URL, or the command line of a server with these tools."
 
 
@@ -204,19 +207,21 @@ class Session:
     Args:
         client: What calls the server; None before it has answered, and when the session is closed.
         fault: Why the session broke; empty where it did not.
+        unauthorized: Whether the server refused the last request because of its token.
         over: Set when it is needed no longer.
         calls: The calls that wait for an answer.
     """
 
     client: Client | None = None
     fault: str = ""
+    unauthorized: bool = False
     over: anyio.Event = field(default_factory=anyio.Event)
     calls: set[anyio.CancelScope] = field(default_factory=set[anyio.CancelScope])
 
     async def hold(self, target: Target, token: str | None, *, task_status: TaskStatus[None]) -> None:
         """Keep the session open, in a task of its own: where it breaks, calls fail, and who made them goes on."""
         try:
-            async with _client(target, token) as client:
+            async with _client(target, token, self._check) as client:
                 self.client = client
                 task_status.started()
                 await self.over.wait()
@@ -228,6 +233,9 @@ class Session:
             self.client = None
             for call in self.calls:
                 call.cancel()
+
+    async def _check(self, response: httpx2.Response) -> None:
+        self.unauthorized = response.status_code == _UNAUTHORIZED
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +288,8 @@ class SessionTools:
         except ValidationError as error:
             raise UnreadableReply(f"{asked}: The server answered in a form that is not known.") from error
         except (MCPError, RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
-            raise ToolError(f"{asked}: {self.redactor.text(str(error)) or type(error).__name__}") from error
+            reason = self.redactor.text(str(error)) or type(error).__name__
+            raise ToolError(f"{asked}: {_LOGIN if self.session.unauthorized else reason}") from error
         if answer is None:
             fault = self.redactor.message(self.session.fault) or "it closed the connection"
             raise ToolError(f"{asked}: The server was lost ({fault}).")
@@ -300,14 +309,17 @@ class SessionTools:
 
 
 @asynccontextmanager
-async def _client(target: Target, token: str | None) -> AsyncGenerator[Client]:
-    """Connect to a server; only one that is given by its URL is sent the token."""
-    if token is None or not isinstance(target, str):
+async def _client(
+    target: Target, token: str | None, check: Callable[[httpx2.Response], Awaitable[None]]
+) -> AsyncGenerator[Client]:
+    """Connect to a server; one that is given by its URL is sent the token, and its responses are checked."""
+    if not isinstance(target, str):
         async with Client(target) as client:
             yield client
         return
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=_TIMEOUT) as http,
+        httpx2.AsyncClient(headers=headers, timeout=_TIMEOUT, event_hooks={"response": [check]}) as http,
         Client(streamable_http_client(target, http_client=http)) as client,
     ):
         yield client
@@ -346,6 +358,8 @@ async def connect_tools(
             raise
         # What a block raises comes out of it as it is, and not in a group.
         raise inside.error from inside.error.__cause__
+    if session.unauthorized:
+        raise ToolError(f"{_name_of(target)}: {_LOGIN}")
     late = f"did not answer within {connect_s:g} seconds"
     fate = f"cannot be reached: {withheld.message(session.fault)}" if session.fault else late
     raise ToolError(f"{_name_of(target)} {fate}. {_ADVICE}")
