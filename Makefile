@@ -29,7 +29,7 @@ quick: $(STAMPS)/dev
 coverage: $(STAMPS)/dev ## run the same tests and print the lines that none of them reaches (at least 95 % covered)
 	@$(PYTEST) $(QUICK) --cov --cov-report=term
 
-engines: $(STAMPS)/dev ## test over real SPARQL engines (Virtuoso, Fuseki: tools/install_engines.sh)
+engines: $(STAMPS)/dev ## test over real SPARQL engines (tools/install_engines.sh brings them, and PostgreSQL for make test)
 	@echo "Testing over engines …"
 	@$(PYTEST) tests/engines
 

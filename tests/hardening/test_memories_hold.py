@@ -3,6 +3,7 @@
 import random
 import shutil
 import sqlite3
+import time
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -129,7 +130,7 @@ class Counting(SqliteStorage):
 
         with self.file.transaction(write=write) as connection:
             connection.set_progress_handler(step, 10)
-            yield SqliteTransaction(connection, self.file)
+            yield SqliteTransaction(connection, self.file, time.time())
 
 
 async def test_an_append_to_ten_thousand_facts_does_as_much_work_as_one_to_ten(tmp_path: Path) -> None:

@@ -265,7 +265,7 @@ async def test_the_tools_show_what_is_whole_and_name_what_is_not(tokyo: LocalAda
         read, resource = await memory.read(handle), await memory.resource(handle)
         grown = await memory.append(CITY, memory=handle)
     left_out = (
-        " Left out: 1 fact damaged in the file (of memory 1 there, in the order of appending: 1). The others are as "
+        " Left out: 1 fact damaged in the storage (of memory 1 there, in the order of appending: 1). The others are as "
         "they were written."
     )
     line = "Tokyo -[country]-> Japan"

@@ -1,10 +1,11 @@
-"""The store of memories in SQLite: what is appended comes back, handles are secret, and limits hold."""
+"""The store of memories, in SQLite and PostgreSQL: what is appended comes back, handles are secret, limits hold."""
 
 import shutil
 import sqlite3
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from hypothesis import strategies as st
 from kg_adapters.errors import BackendTimeout, BackendUnavailable, InvalidRequest, InvalidSource
 from kg_adapters.terms import RDF_LANG_STRING, XSD, BlankNode, Iri, Literal
 from kg_server.memory.store import HANDLE_PREFIX, KeptFact, MemoryLimits, MemoryStore, Place
-from memories import FILE, Clock, network, stored_in
+from memories import FILE, Clock, Stored, network, stored_in, stores_in
+from postgres_server import PostgresServer
 
 A, B, C = (Iri(f"http://example.org/{name}") for name in "abc")
 R = Iri("http://example.org/r")
@@ -43,9 +45,21 @@ FACTS = st.lists(
 HOUR = 1 / 24
 
 
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))])
+def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stored]:
+    """Opens stores of the same memories, in each kind of storage."""
+    if request.param == "sqlite":
+        yield partial(stored_in, tmp_path)
+        return
+    server: object = request.getfixturevalue("postgres")
+    assert isinstance(server, PostgresServer)
+    with stores_in(server) as opened:
+        yield opened
+
+
 @pytest.fixture
-def store(tmp_path: Path) -> MemoryStore:
-    return stored_in(tmp_path)
+def store(stored: Stored) -> MemoryStore:
+    return stored()
 
 
 def text_of(number: int, length: int = 1) -> KeptFact:
@@ -73,12 +87,14 @@ async def there(store: MemoryStore, *handles: str) -> list[bool]:
     return found
 
 
-async def test_what_was_appended_is_read_by_another_store_on_the_same_file(store: MemoryStore, tmp_path: Path) -> None:
+async def test_what_was_appended_is_read_by_another_store_of_the_same_memories(
+    store: MemoryStore, stored: Stored
+) -> None:
     appended = await store.append(None, "graph", [AB, BC], whole=2)
     assert appended.whole is not None
     assert appended.added == appended.whole.places == (Place(0, 0, AB), Place(0, 1, BC))
     assert (appended.memory.facts, appended.memory.paths, appended.memory.unverified) == (2, 1, 0)
-    assert await stored_in(tmp_path).read(appended.handle, "graph") == appended.whole
+    assert await stored().read(appended.handle, "graph") == appended.whole
 
 
 async def test_every_kind_of_term_comes_back_as_it_was(store: MemoryStore) -> None:
@@ -96,21 +112,23 @@ async def test_a_fact_that_is_there_is_not_kept_twice_and_not_called_new(store: 
 @given(FACTS, st.lists(st.integers(0, 20), max_size=4))
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_batches_of_facts_form_the_network_that_the_rule_of_the_paper_gives(
-    tmp_path_factory: pytest.TempPathFactory, facts: Sequence[KeptFact], cuts: Sequence[int]
+    stored: Stored, facts: Sequence[KeptFact], cuts: Sequence[int]
 ) -> None:
     async def keep() -> tuple[Place, ...]:
-        store = stored_in(tmp_path_factory.mktemp("any"))
+        store = stored()
         handle = await begin(store)
         for start, end in pairwise([0, *sorted(cuts), len(facts)]):
             await store.append(handle, "graph", facts[start:end])
         contents = await store.read(handle, "graph")
+        await store.aclose()
         assert contents.memory.unverified == sum(not place.fact.verified for place in contents.places)
         return contents.places
 
     assert anyio.run(keep) == network(facts)
 
 
-async def test_a_handle_cannot_be_guessed_and_the_file_does_not_hold_it(store: MemoryStore, tmp_path: Path) -> None:
+async def test_a_handle_cannot_be_guessed_and_the_file_does_not_hold_it(tmp_path: Path) -> None:
+    store = stored_in(tmp_path)
     handles = {await begin(store, AB) for _ in range(5)}
     assert len(handles) == 5
     assert all(handle.startswith(HANDLE_PREFIX) and len(handle) == len(HANDLE_PREFIX) + 24 for handle in handles)
@@ -148,9 +166,9 @@ async def test_a_memory_of_another_owner_is_answered_as_an_unknown_one(store: Me
     assert (await store.append(handle, "graph", [BC], owner="token:ann")).added == (Place(0, 1, BC),)
 
 
-async def test_an_owner_has_a_share_of_the_room_and_evicts_only_its_own(tmp_path: Path) -> None:
+async def test_an_owner_has_a_share_of_the_room_and_evicts_only_its_own(stored: Stored) -> None:
     clock = Clock()
-    store = stored_in(tmp_path, MemoryLimits(memories=40, caller_mb=0.5), clock)
+    store = stored(MemoryLimits(memories=40, caller_mb=0.5), clock)
     others = await begin(store, text_of(0, 200_000), appends=2)
     first, *_ = [
         (await store.append(None, "graph", [text_of(each, length)], owner="token:ann")).handle
@@ -171,9 +189,9 @@ async def test_an_owner_has_a_share_of_the_room_and_evicts_only_its_own(tmp_path
     assert await there(store, others) == [True]
 
 
-async def test_an_owner_gets_no_room_of_others_in_a_full_store(tmp_path: Path) -> None:
+async def test_an_owner_gets_no_room_of_others_in_a_full_store(stored: Stored) -> None:
     clock = Clock()
-    store = stored_in(tmp_path, MemoryLimits(memories=2), clock)
+    store = stored(MemoryLimits(memories=2), clock)
     theirs = [await begin(store, AB) for _ in range(2)]
     clock.pass_days(2 * HOUR)
     with pytest.raises(InvalidRequest, match=r"at most 2 memories \(memory.memories\).*and all of yours"):
@@ -181,9 +199,9 @@ async def test_an_owner_gets_no_room_of_others_in_a_full_store(tmp_path: Path) -
     assert await there(store, *theirs) == [True, True]
 
 
-async def test_nothing_expires_early_because_the_clock_was_wrong_for_a_while(tmp_path: Path) -> None:
+async def test_nothing_expires_early_because_the_clock_was_wrong_for_a_while(stored: Stored) -> None:
     clock = Clock()
-    store = stored_in(tmp_path, MemoryLimits(age_days=2), clock)
+    store = stored(MemoryLimits(age_days=2), clock)
     old = await begin(store, AB)
     clock.pass_days(-40)
     new = await begin(store, AB)
@@ -193,22 +211,22 @@ async def test_nothing_expires_early_because_the_clock_was_wrong_for_a_while(tmp
     assert await there(store, old, new, await begin(store, AB)) == [True, True, True]
 
 
-async def test_an_append_that_would_grow_too_large_stores_nothing(tmp_path: Path) -> None:
-    few, short = stored_in(tmp_path, MemoryLimits(facts=2)), stored_in(tmp_path, MemoryLimits(memory_bytes=1_000))
+async def test_an_append_that_would_grow_too_large_stores_nothing(stored: Stored) -> None:
+    few, short = stored(MemoryLimits(facts=2)), stored(MemoryLimits(memory_bytes=1_000))
     handle = await begin(few, AB)
     with pytest.raises(InvalidRequest, match=r"holds 1 of at most 2 facts: 2 more do not fit, and nothing"):
         await few.append(handle, "graph", [BC, KeptFact(C, R, A)])
     with pytest.raises(InvalidRequest, match=r"of at most 1,000 bytes: .* nothing was stored"):
         await short.append(handle, "graph", [BC, text_of(8, 1_000)])
     assert (await few.append(handle, "graph", [AB, BC])).added == (Place(0, 1, BC),)
-    strict = stored_in(tmp_path, MemoryLimits(facts=1))
+    strict = stored(MemoryLimits(facts=1))
     assert (await strict.append(handle, "graph", [AB])).added == ()
     assert len((await strict.read(handle, "graph")).places) == 2
 
 
-async def test_a_memory_expires_some_days_after_its_last_append_and_is_deleted(tmp_path: Path) -> None:
+async def test_a_memory_expires_some_days_after_its_last_append_and_is_deleted(stored: Stored) -> None:
     clock = Clock()
-    store = stored_in(tmp_path, MemoryLimits(age_days=2), clock)
+    store = stored(MemoryLimits(age_days=2), clock)
     old, young = await begin(store, AB, appends=2), await begin(store, AB, appends=2)
     clock.pass_days(1.5)
     await store.append(young, "graph", [AB])
@@ -216,13 +234,11 @@ async def test_a_memory_expires_some_days_after_its_last_append_and_is_deleted(t
     with pytest.raises(InvalidRequest, match="more than 2 days ago"):
         await store.read(old, "graph")
     assert await there(store, young, await begin(store, AB)) == [True, True]
-    with closing(sqlite3.connect(tmp_path / FILE)) as file:
-        assert file.execute("SELECT count(*) FROM facts").fetchone() == (2,)
 
 
-async def test_a_memory_of_one_append_that_nobody_used_again_expires_sooner(tmp_path: Path) -> None:
+async def test_a_memory_of_one_append_that_nobody_used_again_expires_sooner(stored: Stored) -> None:
     clock = Clock()
-    store = stored_in(tmp_path, MemoryLimits(abandoned_days=1), clock)
+    store = stored(MemoryLimits(abandoned_days=1), clock)
     abandoned, read, grown = [await begin(store, AB, appends=appends) for appends in (1, 1, 2)]
     clock.pass_days(0.9)
     await store.read(read, "graph")
@@ -232,10 +248,10 @@ async def test_a_memory_of_one_append_that_nobody_used_again_expires_sooner(tmp_
 
 
 async def test_in_a_full_store_what_had_one_append_is_deleted_first_and_then_what_was_unused_longest(
-    tmp_path: Path,
+    stored: Stored,
 ) -> None:
     clock = Clock()
-    store = stored_in(tmp_path, MemoryLimits(memories=3), clock)
+    store = stored(MemoryLimits(memories=3), clock)
     old = await begin(store, AB, appends=2)
     clock.pass_days(HOUR)
     single, young = await begin(store, AB), await begin(store, AB, appends=2)
@@ -246,9 +262,9 @@ async def test_in_a_full_store_what_had_one_append_is_deleted_first_and_then_wha
     assert await there(store, old, young, first, second) == [False, True, True, True]
 
 
-async def test_what_was_used_within_the_hour_is_never_deleted_for_another(tmp_path: Path) -> None:
+async def test_what_was_used_within_the_hour_is_never_deleted_for_another(stored: Stored) -> None:
     clock = Clock()
-    store = stored_in(tmp_path, MemoryLimits(memories=2), clock)
+    store = stored(MemoryLimits(memories=2), clock)
     read, appended = await begin(store, AB), await begin(store, AB)
     clock.pass_days(2 * HOUR)
     await store.read(read, "graph")
@@ -259,9 +275,9 @@ async def test_what_was_used_within_the_hour_is_never_deleted_for_another(tmp_pa
     assert await there(store, read, appended) == [True, True]
 
 
-async def test_the_bytes_of_all_memories_are_bounded(tmp_path: Path) -> None:
+async def test_the_bytes_of_all_memories_are_bounded(stored: Stored) -> None:
     clock = Clock()
-    store = stored_in(tmp_path, MemoryLimits(store_mb=0.5), clock)
+    store = stored(MemoryLimits(store_mb=0.5), clock)
     first, second = [await begin(store, text_of(0, 200_000)) for _ in range(2)]
     with pytest.raises(InvalidRequest, match=r"in 0.5 MB \(memory.store_mb\), and all were used"):
         await store.append(second, "graph", [text_of(1, 200_000)])
@@ -279,6 +295,8 @@ async def test_the_file_shrinks_once_memories_have_expired(tmp_path: Path) -> No
     clock.pass_days(31)
     await begin(store, AB)
     assert large > 1_000_000
+    with closing(sqlite3.connect(tmp_path / FILE)) as file:
+        assert file.execute("SELECT count(*) FROM facts").fetchone() == (1,)
     assert (tmp_path / FILE).stat().st_size < 100_000
 
 
@@ -291,9 +309,11 @@ def modes_in(folder: Path) -> dict[str, int]:
     return {each.name: stat.S_IMODE(each.stat().st_mode) for each in folder.rglob("*")}
 
 
-async def test_two_stores_on_one_file_lose_nothing_when_all_append_at_once(store: MemoryStore, tmp_path: Path) -> None:
+async def test_two_stores_of_the_same_memories_lose_nothing_when_all_append_at_once(
+    store: MemoryStore, stored: Stored
+) -> None:
     facts = [text_of(number) for number in range(60)]
-    handle, other = await begin(store), stored_in(tmp_path)
+    handle, other = await begin(store), stored()
     async with anyio.create_task_group() as tasks:
         for number, fact in enumerate(facts):
             tasks.start_soon((store, other)[number % 2].append, handle, "graph", [fact, facts[0]])
@@ -301,8 +321,9 @@ async def test_two_stores_on_one_file_lose_nothing_when_all_append_at_once(store
     assert sorted(map(str, facts)) == sorted(str(place.fact) for place in places)
 
 
-async def test_each_call_uses_the_file_that_is_there(store: MemoryStore, tmp_path: Path) -> None:
+async def test_each_call_uses_the_file_that_is_there(tmp_path: Path) -> None:
     """A file that is removed, restored or replaced under a running server is never written to by its old handle."""
+    store = stored_in(tmp_path)
     path, backup = tmp_path / FILE, tmp_path / "backup"
     handle = await begin(store, AB)
     shutil.copy(path, backup)
@@ -316,9 +337,8 @@ async def test_each_call_uses_the_file_that_is_there(store: MemoryStore, tmp_pat
 
 
 @pytest.mark.parametrize(("whole", "reason"), [(False, "file is not a database"), (True, "its end is missing")])
-async def test_a_damaged_file_is_named_and_left_alone(
-    store: MemoryStore, tmp_path: Path, whole: bool, reason: str
-) -> None:
+async def test_a_damaged_file_is_named_and_left_alone(tmp_path: Path, whole: bool, reason: str) -> None:
+    store = stored_in(tmp_path)
     handle, path = await begin(store, AB), tmp_path / FILE
     content = path.read_bytes()[:-1] if whole else b"not a database at all" * 100
     path.write_bytes(content)
@@ -327,7 +347,8 @@ async def test_a_damaged_file_is_named_and_left_alone(
     assert path.read_bytes() == content
 
 
-async def test_a_file_with_a_damaged_page_is_named_and_left_alone(store: MemoryStore, tmp_path: Path) -> None:
+async def test_a_file_with_a_damaged_page_is_named_and_left_alone(tmp_path: Path) -> None:
+    store = stored_in(tmp_path)
     handle, path = await begin(store, *(text_of(number, 500) for number in range(100))), tmp_path / FILE
     content = path.read_bytes()
     path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
@@ -342,13 +363,13 @@ async def test_a_file_with_a_damaged_page_is_named_and_left_alone(store: MemoryS
         ("CREATE TABLE recipes (name TEXT)", "is a database of another program. Nothing was changed"),
     ],
 )
-async def test_a_file_of_others_is_refused(store: MemoryStore, tmp_path: Path, statement: str, message: str) -> None:
+async def test_a_file_of_others_is_refused(tmp_path: Path, statement: str, message: str) -> None:
     path = tmp_path / FILE
     with closing(sqlite3.connect(path)) as file:
         file.execute(statement)
     before = path.read_bytes()
     with pytest.raises(InvalidSource, match=message):
-        await begin(store, AB)
+        await begin(stored_in(tmp_path), AB)
     assert path.read_bytes() == before
 
 

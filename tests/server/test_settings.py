@@ -174,17 +174,17 @@ def test_all_secrets_among_the_settings_are_known_once() -> None:
         "KG_SEXTANT_LLM__API_KEY": "secret-2",
         "OPENAI_API_KEY": "secret-3",
         "OPENAI_BASE_URL": "https://bob:secret-4@example.org/v1",
+        "KG_SEXTANT_MEMORY__DATABASE": "postgresql://cat:secret%2D6@db/memories",
         "KG_SEXTANT_GRAPH": "mine://host?api_key=secret-5&database=wikidata",
     }
     settings = load_settings({}, environ).settings
-    assert settings.redactor == Redactor(
-        frozenset(f"secret-{number}" for number in range(1, 6)), frozenset({"ada", "bob"})
-    )
+    secrets = {*(f"secret-{number}" for number in range(1, 7)), environ["KG_SEXTANT_MEMORY__DATABASE"]}
+    assert settings.redactor == Redactor(frozenset(secrets), frozenset({"ada", "bob"}))
     assert settings.redactor is settings.redactor
 
 
 def test_every_setting_that_is_secret_by_its_name_is_kept_as_a_secret() -> None:
-    named = {name for name in FIELDS if re.search("key(?!s)|password|secret|(?<!max_)token(?!s)", name)}
+    named = {name for name in FIELDS if re.search("key(?!s)|password|secret|(?<!max_)token(?!s)|database", name)}
     kept = {name for name, field in FIELDS.items() if field.annotation == SecretStr | None}
     assert named == kept
 

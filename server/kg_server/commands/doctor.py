@@ -115,6 +115,8 @@ async def _checked(called: Invocation, loaded: LoadedSettings, deep: bool) -> As
     yield Finding("ok", f"Python {platform.python_version()} at {sys.executable}", detail=True)
     for finding in (*_packages(), *_settings(called, loaded), *_folders(loaded.settings)):
         yield finding
+    if loaded.settings.memory.database is not None:
+        yield await _remembering(loaded.settings)
     yield await _comparing(loaded.settings)
     checks: tuple[Callable[[Settings], Awaitable[Finding]], ...] = (
         _reaching,
@@ -166,6 +168,21 @@ def _writable(folder: Path, kind: str) -> Finding:
         advice = f"set {kind}_folder to one that can be written (KG_SEXTANT_{kind.upper()}_FOLDER)"
         return Finding("fail", f"The {kind} folder {folder} cannot be written ({error.strerror}): {advice}")
     return Finding("ok", f"The {kind} folder {folder} can be written", detail=True)
+
+
+async def _remembering(settings: Settings) -> Finding:
+    """Return whether the database of memories answers, which is made ready by that."""
+    from kg_server.app import memories_of
+
+    try:
+        store = await memories_of(settings)
+        try:
+            await store.check()
+        finally:
+            await store.aclose()
+    except KGError as error:
+        return Finding("fail", str(error))
+    return Finding("ok", "The memory database answers")
 
 
 async def _comparing(settings: Settings) -> Finding:

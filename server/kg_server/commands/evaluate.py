@@ -340,5 +340,5 @@ def _alone(settings: Settings, plan: "RunPlan", folder: Path) -> Settings:
     method = method_of(plan.method, plan.settings)
     if isinstance(method, AgentMethod) and isinstance(method.settings, CounselorSettings):
         settings = as_published(settings, method.settings)
-    memory = settings.memory.model_copy(update={"memories": NO_LIMIT, "store_mb": NO_LIMIT})
+    memory = settings.memory.model_copy(update={"memories": NO_LIMIT, "store_mb": NO_LIMIT, "database": None})
     return settings.model_copy(update={"memory": memory, "learn": plan.learn, "data_folder": folder})

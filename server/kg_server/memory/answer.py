@@ -168,10 +168,10 @@ def _damaged(contents: Contents | None) -> str:
     """Return what is said of damage, after a sentence; nothing where there is none."""
     if contents is None or not contents.damaged:
         return ""
+    places = listed(map(str, contents.damaged), ", ", SHOWN_DAMAGED)
     return (
-        f" Left out: {counted(len(contents.damaged), 'fact')} damaged in the file (of memory {contents.memory.number} "
-        f"there, in the order of appending: {listed(map(str, contents.damaged), ', ', SHOWN_DAMAGED)}). The others are "
-        "as they were written."
+        f" Left out: {counted(len(contents.damaged), 'fact')} damaged in the storage (of memory "
+        f"{contents.memory.number} there, in the order of appending: {places}). The others are as they were written."
     )
 
 

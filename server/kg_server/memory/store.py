@@ -2,7 +2,6 @@
 
 import hashlib
 import secrets
-import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
@@ -196,6 +195,11 @@ class Transaction(Protocol):
     Every method may raise `InvalidSource` where a row that it needs is damaged, and `BackendError`.
     """
 
+    @property
+    def now(self) -> float:
+        """When it began, in seconds since 1970 by the clock that all processes on this storage share."""
+        ...
+
     def find(self, digest: bytes, owner: str) -> MemoryRecord | None:
         """Return an owner's memory whose handle has this digest, or None where there is certainly none."""
         ...
@@ -220,9 +224,7 @@ class Transaction(Protocol):
         """Return how much the storage holds, of one owner or of all."""
         ...
 
-    def drop(
-        self, *, touched: float, single_used: float, used: float, owner: str, most: int, spared: int | None = None
-    ) -> int:
+    def drop(self, *, touched: float, single_used: float, used: float, owner: str, most: int, spared: int = 0) -> int:
         """Delete memories and return how many: those with a single append first, the longest unused first.
 
         Args:
@@ -231,13 +233,18 @@ class Transaction(Protocol):
             used: Of the owner's, those that were last used before this may go.
             owner: Whose memories give way to others.
             most: How many.
-            spared: The number of one that stays.
+            spared: The number of one that stays; 0 for none.
         """
         ...
 
 
 class Storage(Protocol):
     """Where memories are kept; several processes may use it at once."""
+
+    @property
+    def at_once(self) -> int:
+        """How many transactions one process runs at once at most."""
+        ...
 
     def transaction(self, *, write: bool) -> AbstractContextManager[Transaction]:
         """Run a block in one transaction, in a thread: all of it happens, or the block fails.
@@ -246,6 +253,10 @@ class Storage(Protocol):
             BackendError: The storage failed to answer.
             InvalidSource: It is damaged, or of another version.
         """
+        ...
+
+    def close(self) -> None:
+        """Release what is held between transactions, in a thread."""
         ...
 
 
@@ -258,15 +269,31 @@ class MemoryStore:
     Args:
         storage: Where they are kept.
         limits: How much is kept, and for how long.
-        now: Returns the time, in seconds since 1970.
     """
 
-    def __init__(self, storage: Storage, limits: MemoryLimits, *, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, storage: Storage, limits: MemoryLimits) -> None:
         self._storage = storage
         self._limits = limits
-        self._now = now
-        # One thread at a time: SQLite has one writer anyway, and others need the threads too.
-        self._turn = anyio.CapacityLimiter(1)
+        # Others need the threads too.
+        self._turn = anyio.CapacityLimiter(storage.at_once)
+
+    async def check(self) -> None:
+        """Return if memories can be read now.
+
+        Raises:
+            BackendError: The storage failed to answer.
+            InvalidSource: It is damaged, or of another version.
+        """
+
+        def read() -> None:
+            with self._storage.transaction(write=False):
+                pass
+
+        await self._run(read)
+
+    async def aclose(self) -> None:
+        """Release what the storage holds between transactions; the store may be used again."""
+        await self._run(self._storage.close)
 
     async def append(
         self, handle: str | None, graph: str, facts: Sequence[KeptFact], *, owner: str = "", whole: int = 0
@@ -302,8 +329,8 @@ class MemoryStore:
         return await anyio.to_thread.run_sync(work, limiter=self._turn)
 
     def _append(self, handle: str | None, graph: str, facts: Sequence[KeptFact], owner: str, whole: int) -> Appended:
-        now = float(self._now())
         with self._storage.transaction(write=True) as transaction:
+            now = transaction.now
             if handle is None:
                 handle = HANDLE_PREFIX + secrets.token_urlsafe(_RANDOM_BYTES)
                 number = self._with_room(transaction, owner, memories=1).highest + 1
@@ -328,16 +355,17 @@ class MemoryStore:
     def _read(self, handle: str, graph: str, owner: str) -> Contents:
         with self._storage.transaction(write=False) as transaction:
             contents = transaction.read(self._memory(transaction, handle, graph, owner))
-        if self._now() - contents.memory.used > NOTED_S:
+            unnoted_s = transaction.now - contents.memory.used
+        if unnoted_s > NOTED_S:
             # Where that fails, the memory was read all the same.
             with suppress(BackendError), self._storage.transaction(write=True) as transaction:
                 memory = self._memory(transaction, handle, graph, owner)
-                transaction.save(memory._replace(used=float(self._now())))
+                transaction.save(memory._replace(used=transaction.now))
         return contents
 
     def _memory(self, transaction: Transaction, handle: str, graph: str, owner: str) -> MemoryRecord:
         memory = transaction.find(_digest(handle), owner)
-        if memory is None or memory.touched < self._oldest():
+        if memory is None or memory.touched < self._oldest(transaction):
             raise InvalidRequest(
                 f"No memory has this handle, or its last append is more than {self._limits.age_days:g} days ago, or it "
                 "was deleted to make room. Pass the handle unchanged as memory-append gave it, or call memory-append "
@@ -364,14 +392,14 @@ class MemoryStore:
             )
 
     def _with_room(
-        self, transaction: Transaction, owner: str, *, memories: int = 0, size: int = 0, spared: int | None = None
+        self, transaction: Transaction, owner: str, *, memories: int = 0, size: int = 0, spared: int = 0
     ) -> StorageUsage:
         """Delete what expired, and what its owner does not use until there is room; return what is left."""
-        limits, now = self._limits, self._now()
+        limits, now = self._limits, transaction.now
         idle, most = 0.0, _AT_ONCE
         while True:
             dropped = transaction.drop(
-                touched=self._oldest(),
+                touched=self._oldest(transaction),
                 single_used=now - limits.abandoned_days * _DAY_S,
                 used=idle,
                 owner=owner,
@@ -403,9 +431,9 @@ class MemoryStore:
             "that you have, or come back in an hour: the oldest that is not used is deleted."
         )
 
-    def _oldest(self) -> float:
+    def _oldest(self, transaction: Transaction) -> float:
         """Return when a memory must have been appended to that has not expired."""
-        return self._now() - self._limits.age_days * _DAY_S
+        return transaction.now - self._limits.age_days * _DAY_S
 
 
 def _digest(handle: str) -> bytes:
