@@ -178,6 +178,8 @@ class Tools:
                 details_s=self._settings.timeout_s if details else None,
                 max_tokens=room,
             ),
+            relation=relation,
+            direction=direction,
         )
 
     async def get_path(
@@ -226,6 +228,7 @@ class Tools:
             [entity],
             None,
             lambda ids, room: features_of(self._graph, entity=ids[0], feature=feature, max_tokens=room),
+            relation=feature,
         )
 
     async def degree(
@@ -241,6 +244,8 @@ class Tools:
             lambda ids, room: degree_of(
                 self._graph, entity=ids[0], relation=relation, direction=direction, max_tokens=room
             ),
+            relation=relation,
+            direction=direction,
         )
 
     async def schema(
@@ -295,12 +300,18 @@ class Tools:
         return answer.to_mcp()
 
     async def _about(
-        self, texts: Sequence[str], max_tokens: int | None, ask: Callable[[Sequence[str], int], Awaitable[Answer]]
+        self,
+        texts: Sequence[str],
+        max_tokens: int | None,
+        ask: Callable[[Sequence[str], int], Awaitable[Answer]],
+        *,
+        relation: str | None = None,
+        direction: Direction = "out",
     ) -> CallToolResult:
         """Return what `ask` answers about the ids of entities within a budget, with how their names were read."""
         await load("kg_server.naming.entities")
         from kg_server.naming.entities import read_entities
 
-        read = await read_entities(self._graph, *texts)
+        read = await read_entities(self._graph, *texts, relation=relation, direction=direction)
         answer = await ask(read.ids, read.room(max_tokens or self._settings.max_tokens))
         return read.told(answer).to_mcp()

@@ -153,11 +153,13 @@ async def test_an_unknown_relation_is_told_apart_from_a_missing_combination(toky
     assert combination.data["status"] == "empty"
     assert combination.plain.summary.startswith("city has no capital here; of 5 entities 2 have one")
     assert combination.data["incoming"] == {"P31": 2}
+    assert "incoming relations: instance of 2" in combination.lines
 
 
 async def test_an_empty_answer_says_when_the_other_direction_has_some(tokyo: LocalAdapter) -> None:
     reply = await call(tokyo, "GetNeighbor", entity="Q179645", relation="P36")
     assert 'It has 1 in the other direction: direction="in".' in reply.summary
+    assert reply.lines == []
 
 
 async def test_a_cursor_of_another_question_is_refused(hub: LocalAdapter) -> None:

@@ -41,6 +41,14 @@ crm:P1_is_identified_by rdfs:label "identified by" . e:DEU crm:P1_is_identified_
 obo:CARO_0000066 rdfs:label "epithelium" ; e:part e:one .
 e:Duration rdfs:label "Time duration" ; e:part e:one . e:has rdfs:range xsd:duration .
 """
+STING = """
+@prefix e: <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> . @prefix schema: <http://schema.org/> .
+e:singer rdfs:label "Sting" ; schema:description "an English musician" ; e:signed e:am ; a e:Fans .
+e:film rdfs:label "The Sting" ; skos:altLabel "Sting" ; schema:description "a film" ; e:year 1973 ; a e:Fans .
+e:ann a e:Fans ; e:likes e:singer . e:bob a e:Fans ; e:likes e:film . e:Fans rdfs:label "parties" .
+"""
+READ = "'Sting' is read as Sting, not The Sting."
 GraphOf = Callable[[str], LocalAdapter]
 
 
@@ -111,6 +119,35 @@ async def test_namesakes_are_refused_with_what_tells_them_apart(graph_of: GraphO
     assert await refusal(graph_of(MERCURY), "Feature", entity="the mountain and the harbour") == THINGS.replace(
         "'The Mountain and the Harbour'", "'the mountain and the harbour'"
     )
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "text"),
+    [
+        ("GetNeighbor", {"entity": "Sting", "relation": "signed"}, f"{READ} Sting | e:signed | e:am."),
+        ("Feature", {"entity": "Sting", "feature": "year"}, "'Sting' is read as The Sting, not Sting. The Sting"),
+        ("Degree", {"entity": "Sting", "relation": "likes", "direction": "in"}, f"{READ} Sting has 1 distinct"),
+        ("Compose", {"expression": "Neighbor[Sting, -likes]"}, f"e:ann. {READ}"),
+        (
+            "Compose",
+            {"expression": "Count[Where[Type[party], likes = Sting]]"},
+            f"1. 'party' read as parties, 3 letters off. {READ}",
+        ),
+        ("Compose", {"expression": "Count[Where[Type[parties], likes = The Sting]]"}, "1. Namely e:bob."),
+    ],
+)
+@pytest.mark.parametrize("in_memory", [False, True])
+async def test_of_namesakes_those_that_have_the_relation_are_meant_and_by_label_before_alias(
+    graph_of: GraphOf, in_memory: bool, tool: str, arguments: dict[str, object], text: str
+) -> None:
+    graph = RdflibAdapter(rdflib.Graph().parse(data=STING)) if in_memory else graph_of(STING)
+    assert (await call(graph, tool, **arguments)).plain.text.startswith(text)
+
+
+async def test_namesakes_that_no_relation_decides_on_are_told_apart_by_their_descriptions(graph_of: GraphOf) -> None:
+    refused = "'Sting' names 2 things here: Sting, an English musician; The Sting, a film. "
+    assert (await refusal(graph_of(STING), "GetNeighbor", entity="Sting")).startswith(refused)
+    assert (await refusal(graph_of(STING), "GetNeighbor", entity="Sting", relation="likes")).startswith(refused)
 
 
 async def test_the_resource_of_a_name_is_that_of_its_entity(tokyo: LocalAdapter) -> None:

@@ -106,7 +106,7 @@ async def test_all_namesakes_are_taken_and_the_rest_of_the_query_chooses(world: 
     assert both.plain.lines == ["?x", "Bob Hornby", "Bob Hornby"]
     assert both.plain.summary == (
         "'Ann Lee' names 2 things, all taken: Ann Lee, person, e:born: 1950; Ann Lee, person. "
-        "'parent' names 2 relations, all taken: e:father, of people; e:mother, of people. 2 rows, all here."
+        "'parent' names 2 relations, all taken: e:father, 1 fact; e:mother, 1 fact. 2 rows, all here."
     )
     assert both.data["read"] == {"Ann Lee": "e:p1, e:p2", "parent": "e:father, e:mother"}
     one = await call(world, "Sparql", query='SELECT ?x ?y { BIND(1 AS ?x) @"Ann Lee" e:born ?y }')

@@ -61,7 +61,7 @@ def relation_table(names: Names, counts: Sequence[RelationCount], max_tokens: in
     shown: list[RelationCount] = []
     for direction in directions:
         ordered = _most_frequent([each for each in counts if each.direction == direction])
-        parts = [f"{names.relation(each.relation, ';')} {each.count}" for each in ordered]
+        parts = [f"{names.alone(each.relation, ';', 'relation')} {each.count}" for each in ordered]
         fits = fitting(parts, max_tokens // len(directions) - _LINE_TOKENS)
         if rest := ordered[fits:]:
             triples = Count(sum(each.count.value for each in rest))
@@ -395,7 +395,7 @@ async def _nothing(graph: KGAdapter, query: NeighborQuery, max_tokens: int) -> A
         outgoing=names.counts(table.counts, "out"),
         incoming=names.counts(table.counts, "in"),
     )
-    return Answer(result, table.lines)
+    return Answer(result, () if turned is not None else table.lines)
 
 
 async def degree_of(

@@ -32,9 +32,8 @@ from kg_server.answers.results import (
 )
 from kg_server.compose.computing import Wanted, work_out
 from kg_server.compose.lines import Section, Told, Worked, chained, extent, part_line, query_line
-from kg_server.compose.naming import identities_of
 from kg_server.compose.parser import ALL, parse_parts
-from kg_server.compose.reading import Reader
+from kg_server.compose.reading import Reader, identities_of
 from kg_server.compose.syntax import PAPER, Call, RefusedPart, is_grouping, kind_of
 from kg_server.compose.tool import ComposeResult, Evidence, ExpressionLimits
 from kg_server.concurrency import off_loop, together

@@ -8,8 +8,6 @@ from typing import Final, TypeAlias
 
 from kg_adapters.algebra import (
     Best,
-    Has,
-    Kept,
     Members,
     NumberOf,
     Reached,
@@ -316,20 +314,17 @@ async def question_of(reader: Reader, operand: Operand) -> RemarkRequest:
         MisreadExpression: A name stands for nothing, or for something else.
     """
     match operand:
-        case Call(function="Neighbor", operands=(node,), routes=(route,)):
-            of = await reader.set_of(node)
-            way = await reader.routes.way(route, of, "relation", strict=True)
-            return RemarkRequest(Listed(await reader.set_of(operand)), "nodes", of, way)
+        case Call(function="Neighbor", routes=(route,)):
+            of, way = await reader.walked(operand, route)
+            return RemarkRequest(Listed(Reached(of, way.path)), "nodes", of, way)
         case Call(function="Feature" | "Degree" as function, operands=(node,)):
-            of = await reader.set_of(node)
-            values = function == "Feature"
-            read = (
-                await reader.routes.way(operand.route, of, "feature" if values else "relation", strict=values)
-                if operand.route
-                else None
-            )
-            await reader.naming.note_class(node, None if read is None else Kept(of, Has(read.path)))
-            path = ALL_WAYS if read is None else read.path
+            values, read, path = function == "Feature", None, ALL_WAYS
+            if operand.route is None:
+                of = await reader.set_of(node)
+                await reader.naming.note_class(node)
+            else:
+                of, read = await reader.walked(operand, operand.route)
+                path = read.path
             column: Column = Ends(path) if values else NumberOf(path)
             return RemarkRequest(Tabled(of, (column,)), "values" if values else "numbers", of, read)
         case Call(function="Top" | "Bottom", operands=(Call(function="Group") as groups,)):

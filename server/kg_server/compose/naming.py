@@ -1,16 +1,18 @@
 """What the names of entities and classes in an expression stand for."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kg_adapters.algebra import (
     ANY,
     ComparedKind,
+    Has,
     Hop,
     HopPath,
     Instances,
+    Kept,
     Measure,
     Members,
     NumberOf,
@@ -39,21 +41,19 @@ from kg_server.compose.syntax import (
     Route,
     Span,
     Words,
-    calls_in,
-    entities_in,
 )
 from kg_server.names import MAX_LABEL, names_of
 from kg_server.naming.entities import (
-    POOL,
+    MOST_DECIDED,
     SHOWN,
     Identity,
     class_named,
+    decided,
     identify,
     naming_refusal,
     said_of_reading,
     told_apart,
 )
-from kg_server.naming.meaning import Meaning
 from kg_server.naming.refusals import MisreadExpression, entity_of, id_of, unknown_entity
 from kg_server.naming.relations import MAX_SAMPLED, Chosen, Sort, namesakes, relation_of, said_of_union
 
@@ -107,17 +107,27 @@ class Naming:
         self._identities = identities
         self.heard = Heard()
 
-    async def entities(self, words: Words | EntityRef, *, is_id: bool = True) -> Members:
+    def namesakes(self, text: str) -> tuple[Node, ...]:
+        """Return those who bear a name, where they are several and few enough for a relation to decide on them."""
+        nodes = self._identities[text].nodes
+        return nodes if 1 < len(nodes) <= MOST_DECIDED else ()
+
+    async def entities(
+        self, words: Words | EntityRef, *, is_id: bool = True, having: Collection[Node] | None = None
+    ) -> Members:
         """Return the entities that a name stands for, and remember how it was read.
 
         Args:
             words: The name, or an id.
             is_id: Whether an id may be meant.
+            having: Which of several have what is asked for; None where nothing is.
 
         Raises:
             MisreadExpression: It stands for nothing.
         """
         found = self._identities[words.text]
+        if having is not None:
+            found = decided(found, having)
         if not found.named:
             problem = f"{await self._refusal(found, is_id=is_id)}{await self._longer(words)}"
             raise MisreadExpression(self._text, words.span.start, problem, words.text)
@@ -223,49 +233,11 @@ class Naming:
         """Remember how a name was read where it was misspelt, or where several bear it."""
         if len(found.nodes) == 1:
             self.heard.nodes[found.text] = found.nodes[0]
-        if len(found.nodes) == 1 and found.how:
-            self.heard.note(*said_of_reading(found.text, found.nodes[0], found.how))
+        if len(found.nodes) == 1 and (found.how or found.passed):
+            self.heard.note(*said_of_reading(found.text, found.nodes[0], found.how, found.passed))
         if len(found.nodes) > 1:
             shown = await told_apart(self._graph, found.nodes[:SHOWN])
-            self.heard.note(namesakes(found.text, "things", shown, len(found.nodes)))
-
-
-async def identities_of(
-    graph: KGAdapter, calls: Iterable[Call], meaning: Meaning | None = None
-) -> Mapping[str, Identity]:
-    """Return what all names of entities in some calls stand for, asked for together.
-
-    Args:
-        graph: The graph.
-        calls: The calls.
-        meaning: What `Retrieve` finds the nearest node by; None where it goes by names.
-    """
-    texts: dict[str, None] = {}
-    retrieved: dict[str, None] = {}
-    for call in calls:
-        texts |= dict.fromkeys(ref.text for ref in entities_in(call))
-        for each in calls_in(call):
-            if each.function == "Retrieve":
-                (texts if meaning is None else retrieved)[each.words.text] = None
-            values = (clause.value for clause in each.clauses)
-            texts |= dict.fromkeys(value.text for value in values if isinstance(value, Words))
-    found = await identify(graph, list(texts))
-    nearest = {} if meaning is None else {text: await _nearest(graph, meaning, text) for text in retrieved}
-    return {each.text: each for each in found} | nearest
-
-
-async def _nearest(graph: KGAdapter, meaning: Meaning, text: str) -> Identity:
-    """Return the one node that is nearest to a text by embedding (the paper, section 2.2).
-
-    Where a graph keeps no vectors it is the nearest of those that share words or letters with the text, and where no
-    model runs the one that a search by name finds first.
-    """
-    near = (await meaning.candidates(text, limit=1, type=None)).candidates
-    if not near:
-        pool = await graph.search(text, limit=POOL)
-        near = (await meaning.nearest(text, {each.entity: each.matched_text for each in pool}, limit=1)).candidates
-        near = near or pool[:1]
-    return Identity(text, "exact" if near else "none", tuple(near))
+            self.heard.note(namesakes(found.text, "things", shown, len(found.nodes), passed=len(found.passed)))
 
 
 ALL_WAYS: Final = HopPath((ANY,))
@@ -356,6 +328,7 @@ class Routes:
             last = place == len(route.legs) - 1
             around = of if place == 0 else None
             chosen = await self._relation(leg, sort if last else "relation", around, strict=strict or not last)
+            chosen = await self._leading(chosen, leg, Reached(of, HopPath(tuple(hops))) if hops else of)
             if not last:
                 await self._require(leg, chosen, "relation", await self._listed(chosen.relations))
             hops.append(Hop(await self._steps(chosen.relations, leg), repeated=leg.repeated))
@@ -471,9 +444,23 @@ class Routes:
         found = await relation_of(self._graph, leg.name.text, sort, around=nodes)
         if len(found.relations) > 1:
             found = replace(found, relations=await self._of_sort(found.relations, sort))
-        if len(found.relations) > 1:
-            self._heard.note(await said_of_union(self._graph, found.relations, leg.name.text))
         return found
+
+    async def _leading(self, chosen: Chosen, leg: Leg, of: SetExpression) -> Chosen:
+        """Return those of several relations of one name that lead anywhere from a set, and remember several.
+
+        All are taken where none does, where they are walked repeatedly, and where the graph is remote, which is not
+        asked.
+        """
+        relations = chosen.relations
+        if len(relations) > 1 and not (leg.repeated or self._graph.remote):
+            paths = [(each, HopPath((Hop(await self._steps((each,), leg)),))) for each in relations]
+            leading = [each for each, path in paths if (await count_of(self._graph, Kept(of, Has(path)))).value]
+            relations = tuple(leading) or relations
+        if len(relations) > 1:
+            passed = len(chosen.relations) - len(relations)
+            self._heard.note(await said_of_union(self._graph, relations, leg.name.text, passed=passed))
+        return replace(chosen, relations=relations)
 
     async def _of_sort(self, relations: tuple[Iri, ...], sort: Sort) -> tuple[Iri, ...]:
         """Return those relations of one name that are of a sort, or may be; all where none is."""

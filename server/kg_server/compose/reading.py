@@ -1,6 +1,6 @@
 """Resolve the names in an expression of Compose."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -8,11 +8,11 @@ from kg_adapters.algebra import (
     Best,
     Compares,
     Has,
-    HopPath,
     Intersect,
     Kept,
     Linked,
     Measure,
+    Members,
     Minus,
     Operator,
     Reached,
@@ -54,11 +54,14 @@ from kg_server.compose.syntax import (
     SetFunction,
     Span,
     Words,
+    calls_in,
+    entities_in,
     is_number,
     kind_of,
 )
 from kg_server.names import MAX_LABEL, names_of
-from kg_server.naming.entities import Identity
+from kg_server.naming.entities import POOL, Identity, identify, with_any
+from kg_server.naming.meaning import Meaning
 from kg_server.naming.refusals import MisreadExpression
 from kg_server.naming.relations import Sort
 
@@ -108,9 +111,11 @@ class Reader:
                 words, naming = operand.words, self.naming
                 return await (naming.instances(words) if function == "Type" else naming.entities(words, is_id=False))
             case "Neighbor" | "Feature" as function:
-                of = await self.set_of(operand.node)
-                sort: Sort = "relation" if function == "Neighbor" else "feature"
-                path = await self._walked(operand.node, of, operand.route, sort)
+                if operand.route is None:
+                    of, path = await self.set_of(operand.node), ALL_WAYS
+                else:
+                    of, way = await self.walked(operand, operand.route)
+                    path = way.path
                 return Reached(of, path) if function == "Neighbor" else Values(of, path)
             case "Where":
                 return await self._where(operand)
@@ -129,12 +134,20 @@ class Reader:
             await self.naming.note_class(operand, Intersect((sets[place], others)))
         return sets
 
-    async def _walked(self, node: Operand, of: SetExpression, route: Route | None, sort: Sort) -> HopPath:
-        if route is None:
-            return ALL_WAYS
-        path = (await self.routes.way(route, of, sort, strict=True)).path
-        await self.naming.note_class(node, Kept(of, Has(path)))
-        return path
+    async def walked(self, call: Call, route: Route) -> tuple[SetExpression, Way]:
+        """Return the set that `Neighbor`, `Feature` or `Degree` starts from, and its way.
+
+        Of several things of one name those are meant from which it leads anywhere.
+        """
+        node = call.node
+        several = self.naming.namesakes(node.text) if isinstance(node, EntityRef) else ()
+        of = Members(several) if several else await self.set_of(node)
+        sort: Sort = "feature" if call.function == "Feature" else "relation"
+        way = await self.routes.way(route, of, sort, strict=call.function != "Degree")
+        if several and isinstance(node, EntityRef):
+            of = await self.naming.entities(node, having=await with_any(self._graph, several, way.path))
+        await self.naming.note_class(node, Kept(of, Has(way.path)))
+        return of, way
 
     async def _in_one_unit(self, way: Way, of: SetExpression) -> Way:
         """Return a way whose values are compared, with the unit of those that the members of a set have.
@@ -161,8 +174,10 @@ class Reader:
 
     async def _has(self, of: SetExpression, way: Way, datatype: Iri) -> bool:
         """Say whether a member of a set has a number of a datatype, which may be a unit."""
-        having = Kept(of, Compares(way.path, ">=", Literal(_LEAST, datatype)))
-        return (await count_of(self._graph, having)).value > 0
+        return await self._any(Kept(of, Compares(way.path, ">=", Literal(_LEAST, datatype))))
+
+    async def _any(self, of: SetExpression) -> bool:
+        return (await count_of(self._graph, of)).value > 0
 
     async def _require_unit(self, way: Way, given: Literal) -> None:
         """Refuse to compare numbers at the end of a way with one in another unit."""
@@ -253,7 +268,9 @@ class Reader:
             other = await self._other_way(of, value)
             if other is not None:
                 return kept_by_meeting(of, way, other, operator)
-        to = await self.naming.entities(value)
+        several = self.naming.namesakes(value.text)
+        led_to = [each for each in several if await self._any(Kept(of, Linked(way.path, Members((each,)))))]
+        to = await self.naming.entities(value, having=led_to if several else None)
         kept = kept_by_members(of, way, operator, to)
         await self.naming.note_class(value, Kept(of, Linked(way.path, to)))
         return kept
@@ -292,6 +309,44 @@ class Reader:
             return await self.routes.way(route_in(value), of, sort)
         except MisreadExpression:
             return None
+
+
+async def identities_of(
+    graph: KGAdapter, calls: Iterable[Call], meaning: Meaning | None = None
+) -> Mapping[str, Identity]:
+    """Return what all names of entities in some calls stand for, asked for together.
+
+    Args:
+        graph: The graph.
+        calls: The calls.
+        meaning: What `Retrieve` finds the nearest node by; None where it goes by names.
+    """
+    texts: dict[str, None] = {}
+    retrieved: dict[str, None] = {}
+    for call in calls:
+        texts |= dict.fromkeys(ref.text for ref in entities_in(call))
+        for each in calls_in(call):
+            if each.function == "Retrieve":
+                (texts if meaning is None else retrieved)[each.words.text] = None
+            values = (clause.value for clause in each.clauses)
+            texts |= dict.fromkeys(value.text for value in values if isinstance(value, Words))
+    found = await identify(graph, list(texts))
+    nearest = {} if meaning is None else {text: await _nearest(graph, meaning, text) for text in retrieved}
+    return {each.text: each for each in found} | nearest
+
+
+async def _nearest(graph: KGAdapter, meaning: Meaning, text: str) -> Identity:
+    """Return the one node that is nearest to a text by embedding (the paper, section 2.2).
+
+    Where a graph keeps no vectors it is the nearest of those that share words or letters with the text, and where no
+    model runs the one that a search by name finds first.
+    """
+    near = (await meaning.candidates(text, limit=1, type=None)).candidates
+    if not near:
+        pool = await graph.search(text, limit=POOL)
+        near = (await meaning.nearest(text, {each.entity: each.matched_text for each in pool}, limit=1)).candidates
+        near = near or pool[:1]
+    return Identity(text, "exact" if near else "none", tuple(near))
 
 
 def _sort_of(value: Words | Operand | None) -> Sort:

@@ -1,19 +1,22 @@
 """Reading of entity arguments: ids, names, classes, and what a name that fits several means."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity, UnknownName
+from kg_adapters.algebra import Has, Hop, HopPath, Kept, Members, Step
+from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity, UnknownName, UnknownRelation
 from kg_adapters.folding import fold
-from kg_adapters.models import Candidate, Description
+from kg_adapters.models import Candidate, Description, Direction, EdgeDirection
 from kg_adapters.prefixes import MAX_ID_LENGTH, WELL_KNOWN
-from kg_adapters.protocol import KGAdapter
-from kg_adapters.terms import XSD, Iri, Node
-from kg_boundary.shown import in_quotes
+from kg_adapters.protocol import KGAdapter, known_profile
+from kg_adapters.set_requests import Listed, SetRequest
+from kg_adapters.set_walking import compute_sets
+from kg_adapters.terms import XSD, Iri, Literal, Node
+from kg_boundary.shown import in_quotes, set_apart
 from kg_server.answers.cards import sketches_of
-from kg_server.answers.coverage import plural
+from kg_server.answers.coverage import both_steps, plural
 from kg_server.answers.results import Answer, Verdict, token_count
 from kg_server.concurrency import all_of
 from kg_server.names import MAX_LABEL, names_of
@@ -28,9 +31,13 @@ from kg_server.naming.misspelling import (
     words_of,
 )
 from kg_server.naming.refusals import id_of, one_error, relation_hint, require_entity
+from kg_server.naming.relations import NoSuchRelation, relation_of
 
 POOL: Final = 50
 """How many candidates a verdict rests on."""
+
+MOST_DECIDED: Final = 20
+"""Among how many namesakes a relation decides."""
 
 MOST_NAMESAKES: Final = 500
 """How many of those that bear one name exactly are found."""
@@ -55,12 +62,14 @@ class Identity:
         match: The verdict.
         named: Those who bear the name, where the match is `exact` or `close`: several are namesakes.
         near: What else is like it, best first.
+        passed: Who else bears the name and is not meant; see `decided`.
     """
 
     text: str
     match: Verdict
     named: tuple[Candidate, ...] = ()
     near: tuple[Candidate, ...] = ()
+    passed: tuple[Candidate, ...] = ()
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -114,9 +123,29 @@ async def entities_of_ids(graph: KGAdapter, texts: Sequence[str]) -> Mapping[str
     return {text: node for text, node in expanded.items() if node in known and "entity" in known[node].roles}
 
 
-def said_of_reading(text: str, node: Node, how: str) -> tuple[str | Node, ...]:
-    """Return the sentence that tells as what a text was read, from how it names that."""
+def decided(identity: Identity, having: Collection[Node]) -> Identity:
+    """Return a text as the name of those namesakes that have what is asked for, and of these by label before alias.
+
+    Where none has it, all of them stay.
+    """
+    kept = [each for each in identity.named if each.entity in having]
+    named = tuple(each for each in kept if each.matched_by != "alias") or tuple(kept)
+    return replace(identity, named=named, passed=_without(identity.named, named)) if named else identity
+
+
+async def with_any(graph: KGAdapter, nodes: Sequence[Node], path: HopPath) -> frozenset[Node]:
+    """Return those of some nodes from which a path leads anywhere."""
+    request = SetRequest(Listed(Kept(Members(tuple(nodes)), Has(path))), limit=len(nodes), witnesses=0)
+    found = (await compute_sets(graph, request)).members
+    return frozenset(term for term in found if not isinstance(term, Literal))
+
+
+def said_of_reading(text: str, node: Node, how: str, passed: Sequence[Candidate] = ()) -> tuple[str | Node, ...]:
+    """Return the sentence on what a text was read as, from how it names that and who else bears the name."""
     quoted = in_quotes(text, MAX_LABEL)
+    if passed:
+        more = f" or {len(passed) - 1} more of that name" if len(passed) > 1 else ""
+        return f"{quoted} is read as ", node, ", not ", passed[0].entity, f"{more}."
     if how == "an alias":
         return f"{quoted} is an alias of ", node, "."
     return f"{quoted} read as ", node, f", {how}."
@@ -267,8 +296,10 @@ class ReadArguments:
         return replace(answer, result=answer.result.model_copy(update={"summary": summary, "read": {**self.names}}))
 
 
-async def read_entities(graph: KGAdapter, *texts: str) -> ReadArguments:
-    """Return the entities that arguments stand for.
+async def read_entities(
+    graph: KGAdapter, *texts: str, relation: str | None = None, direction: Direction = "out"
+) -> ReadArguments:
+    """Return the entities that arguments stand for; where a relation or feature is asked for, it decides on namesakes.
 
     What has the form of an id is taken for one, and whether the graph has it is left to who asks it next; only a local
     graph, which knows at once, reads an id that it does not have as a name.
@@ -283,18 +314,33 @@ async def read_entities(graph: KGAdapter, *texts: str) -> ReadArguments:
     refused: list[KGError] = []
     others = [text for text in dict.fromkeys(texts) if text not in known]
     for identity in await identify(graph, others) if others else ():
+        if relation is not None and 1 < len(identity.nodes) <= MOST_DECIDED:
+            identity = decided(identity, await _with_relation(graph, identity.nodes, relation, direction))  # noqa: PLW2901
         if len(identity.nodes) == 1:
             (node,) = identity.nodes
-            shown = await names_of(graph, [node])
+            shown = await names_of(graph, [node, *(each.entity for each in identity.passed[:1])])
             names[identity.text] = shown.entity_id(node)
-            if how := identity.how:
-                pieces = said_of_reading(identity.text, node, how)
+            if identity.passed or identity.how:
+                pieces = said_of_reading(identity.text, node, identity.how, identity.passed)
                 notes.append("".join(piece if isinstance(piece, str) else shown.entity(piece) for piece in pieces))
         elif identity.named or id_of(graph, identity.text) is None:
             refused.append(await naming_refusal(graph, identity))
     if refused:
         raise one_error(refused)
     return ReadArguments([names.get(text, text) for text in texts], names, " ".join(notes))
+
+
+async def _with_relation(
+    graph: KGAdapter, nodes: Sequence[Node], relation: str, direction: Direction
+) -> frozenset[Node]:
+    """Return those of some nodes that have a relation, or one stored the other way; none where there is no such one."""
+    try:
+        chosen = await relation_of(graph, relation, around=nodes)
+    except (NoSuchRelation, UnknownRelation):
+        return frozenset()
+    ways: Sequence[EdgeDirection] = ("out", "in") if direction == "both" else (direction,)
+    steps = [Step(each, way) for each in chosen.relations for way in ways]
+    return await with_any(graph, nodes, HopPath((Hop(both_steps(steps, (await known_profile(graph)).inverse_of)),)))
 
 
 async def class_of(graph: KGAdapter, text: str) -> Node:
@@ -320,7 +366,7 @@ async def class_named(graph: KGAdapter, text: str) -> Identity:
     if identity.named:
         named = tuple(each for each in identity.named if each.entity in classes)
     else:
-        named = tuple(Candidate(node, 1.0, "label", classes[node] or text) for node in in_plural(text, classes))
+        named = tuple(Candidate(node, 1.0, "label", classes[node] or text) for node in in_other_number(text, classes))
     if len(named) == 1:
         return replace(identity, match=identity.match if identity.named else "close", named=named)
     if not identity.named and id_of(graph, text) is not None:
@@ -328,10 +374,11 @@ async def class_named(graph: KGAdapter, text: str) -> Identity:
     raise await naming_refusal(graph, identity)
 
 
-def in_plural(text: str, classes: Mapping[Node, str | None]) -> list[Node]:
-    """Return the classes, of some with their labels, whose instances are called so: `films` are what is a film."""
-    wanted = fold(text)
-    return [node for node, label in classes.items() if label is not None and fold(plural(label)) == wanted]
+def in_other_number(text: str, classes: Mapping[Node, str | None]) -> list[Node]:
+    """Return the classes, of some with their labels, that a text names in another number: `films` or `film`."""
+    wanted, several = fold(text), fold(plural(text))
+    labels = {node: label for node, label in classes.items() if label is not None}
+    return [node for node, label in labels.items() if fold(plural(label)) == wanted or fold(label) == several]
 
 
 def _by_id(node: Node, text: str) -> Identity:
@@ -354,8 +401,15 @@ async def naming_refusal(graph: KGAdapter, identity: Identity) -> KGError:
 
 
 async def told_apart(graph: KGAdapter, nodes: Sequence[Node], *, namesakes: bool = True) -> list[str]:
-    """Return entities with their ids and what distinguishes them: description, types and, of namesakes, a fact."""
+    """Return entities with their ids and what distinguishes them: description, types and, of namesakes, a fact.
+
+    Of namesakes their descriptions alone, where they have different ones.
+    """
     sketches = await sketches_of(graph, nodes, [nodes] if namesakes else ())
+    described = [sketches.description(node) for node in nodes]
+    if namesakes and all(described) and len(set(described)) == len(nodes):
+        entities = [sketches.names.entity(node, ",;:") for node in nodes]
+        return [f"{name}, {set_apart(about, ';:')}" for name, about in zip(entities, described, strict=True)]
     return [", ".join(sketches.of(node, ",;:")) for node in nodes]
 
 

@@ -61,8 +61,12 @@ class Chosen:
         return self.relations[0]
 
     def said(self, names: Names) -> str:
-        """Return a sentence on how the text was read, with a blank behind it; nothing where it was an id or label."""
-        if self.name is None or self.name == names.labels.get(self.relation) or len(self.relations) > 1:
+        """Return a sentence on how the text was read, with a blank behind it; nothing where it was an id or label.
+
+        Of a relation without a label it is enough that the shown id ends in it.
+        """
+        known = names.labels.get(self.relation) or own_name(self.relation).text
+        if self.name in {None, known} or len(self.relations) > 1:
             return ""
         return f"{in_quotes(self.name, MAX_LABEL)} is read as {names.relation(self.relation)}. "
 
@@ -73,29 +77,40 @@ class Chosen:
         return f"{in_quotes(self.name, MAX_LABEL)} ({len(self.relations)} relations of that name)"
 
 
-async def said_of_union(graph: KGAdapter, relations: Sequence[Iri], name: str, *, taken: bool = True) -> str:
+async def said_of_union(
+    graph: KGAdapter, relations: Sequence[Iri], name: str, *, taken: bool = True, passed: int = 0
+) -> str:
     """Return a sentence on a name that several relations have, with what distinguishes the first of them."""
-    return namesakes(
-        name, "relations", await told_apart(graph, relations[:_NAMED_TOGETHER]), len(relations), taken=taken
-    )
+    shown = await told_apart(graph, relations[:_NAMED_TOGETHER])
+    return namesakes(name, "relations", shown, len(relations), taken=taken, passed=passed)
 
 
-def namesakes(name: str, what: str, shown: Sequence[str], number: int, *, taken: bool = True) -> str:
-    """Return a sentence on how many things a name means, of which some are shown, and whether all are taken."""
+def namesakes(name: str, what: str, shown: Sequence[str], number: int, *, taken: bool = True, passed: int = 0) -> str:
+    """Return a sentence on how many things a name means, of which some are shown, and whether they are taken.
+
+    Args:
+        name: The name.
+        what: What it names, in the plural.
+        shown: The first of them.
+        number: How many there are, without those that are passed over.
+        taken: Whether they are taken together.
+        passed: How many more of that name are not taken.
+    """
     more = f"; and {number - len(shown)} more" if number > len(shown) else ""
-    return (
-        f"{in_quotes(name, MAX_LABEL)} names {number} {what}{', all taken' if taken else ''}: {'; '.join(shown)}{more}."
-    )
+    how = "" if not taken else f", {number} taken" if passed else ", all taken"
+    return f"{in_quotes(name, MAX_LABEL)} names {number + passed} {what}{how}: {'; '.join(shown)}{more}."
 
 
 async def told_apart(graph: KGAdapter, relations: Sequence[Iri]) -> list[str]:
     """Return relations of one name by their ids, with a description, whose they mostly are, or else how many facts."""
     described = await graph.describe(relations)
     profile = await known_profile(graph)
+    owners = {relation: _mostly_of(profile, relation) for relation in relations}
+    differ = len(set(owners.values())) > 1
     shown: list[str] = []
     for relation in relations:
         about = described[relation].description if relation in described else None
-        if about is None and (owner := _mostly_of(profile, relation)) is not None:
+        if about is None and differ and (owner := owners[relation]) is not None:
             about = f"of {plural(owner)}"
         if about is None and (every := profile.everything.property(relation)) is not None:
             about = f"{every.facts:,} fact{'' if every.facts == 1 else 's'}"

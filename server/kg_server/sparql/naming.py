@@ -29,7 +29,7 @@ from kg_server.naming.entities import (
     SHOWN,
     Identity,
     identify,
-    in_plural,
+    in_other_number,
     naming_refusal,
     said_of_reading,
     told_apart,
@@ -185,7 +185,7 @@ async def _things(
             iris = (
                 [each for each in iris if each in classes]
                 or iris
-                or [each for each in in_plural(name, classes) if isinstance(each, Iri)]
+                or [each for each in in_other_number(name, classes) if isinstance(each, Iri)]
             )
         if iris:
             match: Verdict = identity.match if identity.named else "close"
