@@ -106,7 +106,8 @@ class AuthorizationServer:
         registers: bool = True,
     ) -> None:
         self.issuer = origin + path
-        self.jwks_url = f"{self.issuer}/keys"
+        path = path.rstrip("/")
+        self._endpoints = origin + path
         self.subject = "ada"
         self.consents: tuple[str, ...] = SCOPES
         self.expires_in = LIFETIME_S
@@ -159,9 +160,9 @@ class AuthorizationServer:
         methods = ["none", *SECRET_METHODS]
         told: dict[str, object] = {
             "issuer": self.issuer,
-            "authorization_endpoint": f"{self.issuer}/authorize",
-            "token_endpoint": f"{self.issuer}/token",
-            "jwks_uri": self.jwks_url,
+            "authorization_endpoint": f"{self._endpoints}/authorize",
+            "token_endpoint": f"{self._endpoints}/token",
+            "jwks_uri": f"{self._endpoints}/keys",
             "scopes_supported": list(SCOPES),
             "response_types_supported": ["code"],
             "grant_types_supported": ["authorization_code", "refresh_token"],
@@ -173,7 +174,7 @@ class AuthorizationServer:
             "id_token_signing_alg_values_supported": ["RS256", "ES256"],
         }
         if self.registers:
-            told["registration_endpoint"] = f"{self.issuer}/register"
+            told["registration_endpoint"] = f"{self._endpoints}/register"
         return JSONResponse(told)
 
     async def _published(self, _: Request) -> Response:

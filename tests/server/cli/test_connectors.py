@@ -1,8 +1,10 @@
 """Logins of MCP clients from nothing but the URL of a server, against an authorization server on loopback."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 import httpx2
@@ -68,6 +70,14 @@ class Hosted:
         return SigningIn(self.url, document and f"{self.documents}?{document}", names=self.names)
 
 
+@contextmanager
+def serving(folder: Path, authority: AuthorizationServer) -> Generator[str]:
+    """Serve the small graph to those who log in at an authorization server, and give the URL."""
+    environ = {"KG_SEXTANT_HOSTING__ISSUER": authority.issuer, "KG_SEXTANT_DATA_FOLDER": str(folder / "data")}
+    with started(environ, str(write_graph(folder)), "--cache-folder", str(folder / "cache")) as process:
+        yield address_of(process)
+
+
 @pytest.fixture(scope="module")
 def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosted]:
     """A server that these tests share; its authorization server serves several teams, and OpenID's metadata alone."""
@@ -82,12 +92,9 @@ def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosted]:
     with (
         answering(document, trusted.server(hours=1)) as documents,
         authorizing(TENANT, (OPENID_APPENDED,), trusted.client()) as authority,
-        started(
-            {"KG_SEXTANT_HOSTING__ISSUER": authority.issuer, "KG_SEXTANT_DATA_FOLDER": str(folder / "data")},
-            *(str(write_graph(folder)), "--cache-folder", str(folder / "cache")),
-        ) as process,
+        serving(folder, authority) as url,
     ):
-        yield Hosted(address_of(process), authority, documents)
+        yield Hosted(url, authority, documents)
 
 
 @pytest.fixture(autouse=True)
@@ -107,6 +114,25 @@ async def test_a_client_logs_in_from_nothing_but_the_url(
     assert not answer.is_error
     expected = [*FOUND, *(REGISTERED if document is None else []), *GRANTED]
     assert client.taken()[: len(expected) + 1] == [*expected, CALLED]
+
+
+@pytest.mark.parametrize("path", ["", "/"])
+async def test_an_issuer_without_a_path_is_known_with_a_last_slash_or_without(tmp_path: Path, path: str) -> None:
+    with authorizing(path, (OAUTH,)) as authority, serving(tmp_path, authority) as url:
+        hosted = Hosted(url, authority, documents="https://kg.example.org/client.json")
+        client = hosted.client("sdk")
+        client.method = None
+        async with client.connected() as session:
+            assert not (await session.call_tool("Degree", {"entity": "Q17"})).is_error
+    assert client.taken()[:6] == [
+        *FOUND[:2],
+        "login GET /.well-known/oauth-authorization-server 200",
+        "login POST /register 201",
+        "login GET /authorize 302",
+        "login POST /token 200",
+    ]
+    assert client.wallet.client is not None
+    assert client.wallet.client.token_endpoint_auth_method == "client_secret_basic"
 
 
 async def test_a_client_that_may_only_read_asks_for_more_once_it_needs_that(hosted: Hosted) -> None:
