@@ -83,7 +83,7 @@ def reply_of(result: CallToolResult) -> Reply:
 
 def compose_server(graph: KGAdapter, settings: Settings | None = None) -> SextantServer:
     chosen = settings or UNHURRIED
-    server = SextantServer("test", version="1", instructions="", timeout_s=chosen.timeout_s)
+    server = SextantServer("test", version="1", timeout_s=chosen.timeout_s)
     ComposeTool(graph, chosen).provide(server)
     return server
 

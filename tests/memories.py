@@ -68,7 +68,7 @@ def memory_server(
 ) -> SextantServer:
     """Return a server that has the memory tools and no others."""
     settings = settings or UNHURRIED
-    server = SextantServer("memory", version="0", instructions="", timeout_s=settings.timeout_s)
+    server = SextantServer("memory", version="0", timeout_s=settings.timeout_s)
 
     async def opened() -> MemoryStore:
         return store

@@ -125,7 +125,7 @@ class Ranking(Meaning):
 
 def ranking_server(graph: KGAdapter, scorer: Scorer, timeout_s: float = 10) -> SextantServer:
     """Return a server whose `observe` ranks by one scorer."""
-    server = SextantServer("test", version="1", instructions="", timeout_s=timeout_s)
+    server = SextantServer("test", version="1", timeout_s=timeout_s)
     schemas: SchemaCache = AnswerCache(1, 600)
     Tools(graph, Settings(timeout_s=timeout_s), Ranking(graph, scorer), schemas).provide(server)
     return server

@@ -7,6 +7,8 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import AccessToken
 
 EVERY_SCOPE: Final = frozenset({"read", "memory"})
+MEMORY_TOOLS: Final = frozenset({"memory-append", "memory-read"})
+"""The tools that need the scope `memory`."""
 
 _CLAIM: Final = "kg_sextant_caller"
 
@@ -27,6 +29,10 @@ class Caller:
     name: str = ""
     scopes: frozenset[str] = EVERY_SCOPE
     tools: frozenset[str] | None = None
+
+    def may_call(self, tool: str) -> bool:
+        """Return whether it may call a tool, by its name."""
+        return (self.tools is None or tool in self.tools) and ("memory" in self.scopes or tool not in MEMORY_TOOLS)
 
 
 LOCAL: Final = Caller()

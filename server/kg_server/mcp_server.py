@@ -13,15 +13,26 @@ from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import MCPServerError, ResourceError, ResourceNotFoundError, ToolError
 from mcp.shared.exceptions import MCPError
-from mcp.types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, Tool, ToolAnnotations
+from mcp.types import (
+    INVALID_PARAMS,
+    CallToolResult,
+    GetPromptResult,
+    InputRequiredResult,
+    Prompt,
+    Resource,
+    ResourceTemplate,
+    Tool,
+    ToolAnnotations,
+)
 from mcp.types import Tool as ListedTool
 from pydantic import AnyUrl, ValidationError
 
 from kg_adapters.calls import note_failure, watching_completeness
-from kg_adapters.errors import BackendTimeout, GraphReplaced, KGError, causes
+from kg_adapters.errors import BackendTimeout, GraphReplaced, InvalidRequest, KGError, causes
 from kg_adapters.open_options import setting
 from kg_adapters.protocol import KGAdapter, SupportsSnapshots
 from kg_boundary.shown import clipped, in_plain_words, in_quotes, visible_line, visible_lines
+from kg_server.callers import caller
 from kg_server.naming.refusals import closest
 from kg_server.serving.stdio import Channel, StdioLimits, standard_streams
 
@@ -103,6 +114,15 @@ _OTHER_KINDS: Final = frozenset({"string_type", "list_type"})
 
 MAX_URI: Final = 4_000
 
+NEEDED_TOOLS: Final[Mapping[str, frozenset[str]]] = {
+    "kg://schema": frozenset({"Schema"}),
+    "kg://entity/": frozenset({"GetNeighbor"}),
+    "kg-memory:": frozenset({"memory-read"}),
+    "oda": frozenset({"observe", "GetNeighbor", "memory-append"}),
+    "graph-counselor": frozenset({"Schema", "Compose"}),
+}
+"""By how a resource's URI or a prompt's name begins, the tools that it shows the answers of or asks a model to call."""
+
 OTHER_NAMES: Final = {"node": "entity"}
 """Names of arguments that are accepted, though others are listed: those of the papers."""
 
@@ -118,19 +138,24 @@ class SextantServer(MCPServer[None]):
     Args:
         name: The server's name.
         version: Its version.
-        instructions: How a model should use it.
         timeout_s: How many seconds a call may take, unless its tool keeps a deadline of its own.
         graph: What is asked, so that each call is answered by one state of it; None where it never changes.
+        tools: The only tools that are served; None for all.
     """
 
     def __init__(
-        self, name: str, *, version: str, instructions: str, timeout_s: float, graph: KGAdapter | None = None
+        self,
+        name: str,
+        *,
+        version: str,
+        timeout_s: float,
+        graph: KGAdapter | None = None,
+        tools: Collection[str] | None = None,
     ) -> None:
         super().__init__(
             name,
             title="KG Sextant",
             version=version,
-            instructions=instructions,
             log_level="WARNING",
             lifespan=_closing,
         )
@@ -139,12 +164,28 @@ class SextantServer(MCPServer[None]):
         self._timeout_s = timeout_s
         self._arguments: dict[str, Mapping[str, Schema]] = {}
         self._unlimited: set[str] = set()
+        self._only = tools
+        self._left_out: set[str] = set()
         self._listed: list[ListedTool] | None = None
 
     @property
     def tool_names(self) -> Collection[str]:
         """The names of all tools, also of those that are added later."""
         return self._arguments.keys()
+
+    def callable_tools(self) -> list[str]:
+        """Return the names of the tools that the caller may call."""
+        return [each for each in self._arguments if caller().may_call(each)]
+
+    def check_tools(self) -> None:
+        """Check that every tool which is to be served was added.
+
+        Raises:
+            InvalidRequest: One was not: there is none of its name, or this server does not offer it.
+        """
+        for each in self._only or ():
+            if each not in self._arguments:
+                raise InvalidRequest(_unknown("This server", "tool", each, {*self._arguments, *self._left_out}))
 
     def call_at_end(self, closer: Callable[[], Awaitable[None]]) -> None:
         """Have something closed when the server stops; it may be used, and so closed, again afterwards."""
@@ -166,6 +207,9 @@ class SextantServer(MCPServer[None]):
             annotations: Its hints for clients.
             own_deadline: Whether it ends by itself, so that the server sets it no deadline.
         """
+        if self._only is not None and name not in self._only:
+            self._left_out.add(name)
+            return
         self.add_tool(tool, name=name, description=inspect.getdoc(tool), annotations=annotations)
         found = self._tool_manager.get_tool(name)
         assert found is not None  # noqa: S101 - it was added the line before
@@ -174,10 +218,27 @@ class SextantServer(MCPServer[None]):
             self._unlimited.add(name)
 
     async def list_tools(self) -> list[ListedTool]:
-        """List the tools, with schemas cut to what helps a caller."""
+        """List the tools that the caller may call, with schemas cut to what helps it."""
         if self._listed is None:
             self._listed = [listed(tool) for tool in await super().list_tools()]
-        return self._listed
+        return [each for each in self._listed if caller().may_call(each.name)]
+
+    async def list_resources(self) -> list[Resource]:
+        """List the resources that the caller may read."""
+        return [each for each in await super().list_resources() if self._serves(str(each.uri))]
+
+    async def list_resource_templates(self) -> list[ResourceTemplate]:
+        """List the resource templates that the caller may read."""
+        return [each for each in await super().list_resource_templates() if self._serves(each.uri_template)]
+
+    async def list_prompts(self) -> list[Prompt]:
+        """List the prompts whose tools the caller may call."""
+        return [each for each in await super().list_prompts() if self._serves(each.name)]
+
+    def _serves(self, place: str) -> bool:
+        """Return whether the caller may call the tools that a resource shows the answers of, or a prompt uses."""
+        needed = next((tools for start, tools in NEEDED_TOOLS.items() if place.startswith(start)), frozenset[str]())
+        return needed.issubset(self.callable_tools())
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
@@ -199,7 +260,10 @@ class SextantServer(MCPServer[None]):
     ) -> CallToolResult | InputRequiredResult:
         known = self._arguments.get(name)
         if known is None:
-            raise MCPError(code=INVALID_PARAMS, message=_unknown("This server", "tool", name, self._arguments))
+            raise MCPError(code=INVALID_PARAMS, message=_unknown("This server", "tool", name, self.callable_tools()))
+        if not caller().may_call(name):
+            allowed = ", ".join(self.callable_tools()) or "none"
+            raise MCPError(code=INVALID_PARAMS, message=f"This caller may not call {name}. It may call: {allowed}.")
         arguments = _by_listed_names(arguments, known)
         for argument in arguments:
             if argument not in known:
@@ -235,6 +299,8 @@ class SextantServer(MCPServer[None]):
             raise MCPError(
                 code=INVALID_PARAMS, message=f"A URI has at most {MAX_URI:,} characters; this one has {len(asked):,}."
             )
+        if not self._serves(asked):
+            raise ResourceNotFoundError(await self._unknown_resource(asked))
         try:
             with anyio.fail_after(self._timeout_s):
                 return await consistently(self._graph, lambda: super(SextantServer, self).read_resource(uri, context))

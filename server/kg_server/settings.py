@@ -266,6 +266,10 @@ class HostingSettings(Section):
     audience: str | None = Field(
         default=None, min_length=1, description="The audience that these tokens must have; default: `hosting.url`."
     )
+    tools: Texts | None = Field(
+        default=None, description="The only tools that are served, over stdio too, such as `Retrieve,GetNeighbor`."
+    )
+    read_only: bool = Field(default=False, description="Whether the memory tools are left out, over stdio too.")
     memory_mb: float = Field(
         default=100.0,
         gt=0,

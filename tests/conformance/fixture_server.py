@@ -32,7 +32,7 @@ from kg_server.mcp_server import SextantServer
 
 def fixture_server() -> SextantServer:
     """Return the server."""
-    server = SextantServer("conformance", version="1", instructions="", timeout_s=30)
+    server = SextantServer("conformance", version="1", timeout_s=30)
     content_fixtures.provide(server)
     question_fixtures.provide(server)
     server.completion()(_complete)  # type: ignore[no-untyped-call] # the SDK gives this decorator no types

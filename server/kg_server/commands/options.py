@@ -21,6 +21,8 @@ OPTIONS: Final[Mapping[str, str]] = {
     "label_key": "relations.label_keys",
     "prefix": "prefixes",
     "metrics": "hosting.metrics",
+    "tools": "hosting.tools",
+    "read_only": "hosting.read_only",
 }
 """The setting that an option sets, where its name differs from that of the option."""
 
@@ -50,6 +52,8 @@ Timeout: TypeAlias = Annotated[float | None, _option("timeout_s", "SECONDS")]
 CacheFolder: TypeAlias = Annotated[Path | None, _option("cache_folder", "FOLDER")]
 Metrics: TypeAlias = Annotated[str | None, _option("hosting.metrics", "HOST:PORT")]
 LogLevel: TypeAlias = Annotated[str | None, _option("log_level", "LEVEL")]
+ServedTools: TypeAlias = Annotated[str | None, _option("hosting.tools", "TOOL,TOOL")]
+ReadOnly: TypeAlias = Annotated[bool, _option("hosting.read_only")]
 Model: TypeAlias = Annotated[str | None, _option("llm.model", "MODEL")]
 BaseUrl: TypeAlias = Annotated[str | None, _option("llm.base_url", "URL")]
 Judge: TypeAlias = Annotated[str | None, _option("llm.judge", "MODEL")]

@@ -202,7 +202,7 @@ ENDING_S: Final = 2.0
 """How many seconds a process may take to close files and to end its own processes, once its client has gone."""
 
 
-def serve(
+def serve(  # noqa: PLR0913, PLR0917 - one argument for each option
     context: typer.Context,
     graph: options.GraphArgument = None,
     http: Annotated[
@@ -211,6 +211,8 @@ def serve(
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Serve HTTP to other machines although nobody has to log in.")
     ] = False,
+    tools: options.ServedTools = None,
+    read_only: options.ReadOnly = False,
     languages: options.Languages = None,
     max_tokens: options.MaxTokens = None,
     timeout_s: options.Timeout = None,
@@ -223,6 +225,8 @@ def serve(
     with unblocked_standard_error():
         loaded = invocation(context).load(
             graph=graph,
+            tools=tools,
+            read_only=read_only or None,
             languages=languages,
             max_tokens=max_tokens,
             timeout_s=timeout_s,

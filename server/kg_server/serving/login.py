@@ -20,7 +20,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kg_adapters.errors import InvalidRequest, KGError
-from kg_server.callers import Caller, access_of
+from kg_server.callers import MEMORY_TOOLS, Caller, access_of
 from kg_server.serving.jwts import JwtVerifier, SigningKeys, cannot_be_changed
 from kg_server.serving.tokens import PREFIX, TokenFile
 from kg_server.settings import HostingSettings
@@ -32,7 +32,6 @@ MAX_TOKEN: Final = 16_000
 """The most characters of an Authorization header; those of large companies' JWTs have some 8,000."""
 RETRY_S: Final = 5
 METADATA_PATH: Final = "/.well-known/oauth-protected-resource"
-_MEMORY_TOOLS: Final = frozenset({"memory-append", "memory-read"})
 _MEMORY_RESOURCES: Final = "kg-memory:"
 
 logger = logging.getLogger(__name__)
@@ -175,7 +174,7 @@ def needed_scopes(message: JSONRPCMessage) -> tuple[str, ...]:
     """Return the scopes that a caller needs for a message."""
     if isinstance(message, JSONRPCRequest):
         params = message.params or {}
-        if message.method == "tools/call" and params.get("name") in _MEMORY_TOOLS:
+        if message.method == "tools/call" and params.get("name") in MEMORY_TOOLS:
             return SCOPES
         if message.method.startswith("resources/") and str(params.get("uri", "")).lower().startswith(_MEMORY_RESOURCES):
             return SCOPES

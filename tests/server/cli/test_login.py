@@ -5,6 +5,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -14,6 +15,12 @@ from kg_server.serving.tokens import TokenFile
 from server_processes import address_of, started
 
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+HELLO: dict[str, Any] = {
+    "method": "initialize",
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
 EVERY_INTERFACE = "0.0.0.0"  # noqa: S104 - it is called through loopback
 APPEND = {"name": "memory-append", "arguments": {"triples": [["Q17", "P36", "Q1490"]]}}
 
@@ -35,6 +42,12 @@ class Hosted:
         headers = [*accepted.items(), *(("authorization", f"Bearer {token}") for token in tokens)]
         message = {**LIST, "method": method, "params": params}
         return httpx2.post(self.url, json=message, headers=headers, timeout=60)
+
+    def result(self, token: str, method: str, **params: object) -> dict[str, Any]:
+        """Return the result of a message that brings a token."""
+        [line] = [each for each in self.answer(token, method=method, **params).text.splitlines() if "data: {" in each]
+        result: dict[str, Any] = json.loads(line.removeprefix("data: "))["result"]
+        return result
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +93,19 @@ def test_a_token_for_reading_reaches_no_memory(hosted: Hosted, method: str, para
     assert (answer.status_code, answer.json()["error"]) == (403, "insufficient_scope")
     assert 'scope="read memory"' in answer.headers["www-authenticate"]
     assert hosted.answer(reader, method="tools/call", name="Degree", arguments={"entity": "Q17"}).status_code == 200
+
+
+def test_a_caller_sees_and_calls_only_the_tools_of_its_token(hosted: Hosted) -> None:
+    reader, narrow = hosted.add("lists", "read"), hosted.tokens.add("narrow", ("read",), ("Degree",), None)
+    names = [{each["name"] for each in hosted.result(token, "tools/list")["tools"]} for token in (reader, narrow)]
+    assert ({"memory-append", "memory-read"} & names[0], names[1]) == (set(), {"Degree"})
+    assert hosted.result(narrow, "tools/call", name="Degree", arguments={"entity": "Q17"})["isError"] is False
+    refused = hosted.answer(narrow, method="tools/call", name="GetNeighbor", arguments={"entity": "Q17"})
+    assert "This caller may not call GetNeighbor. It may call: Degree." in refused.text
+    assert hosted.result(narrow, "resources/list")["resources"] == []
+    assert "There is no resource" in hosted.answer(narrow, method="resources/read", uri="kg://schema").text
+    assert "By question: " in hosted.result(reader, **HELLO)["instructions"]
+    assert "memory" not in hosted.result(reader, **HELLO)["instructions"]
 
 
 def test_nothing_of_a_request_is_read_before_its_caller_is_known(hosted: Hosted) -> None:
