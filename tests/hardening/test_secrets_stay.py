@@ -24,8 +24,8 @@ from server_processes import address_of, started
 
 PASSWORD = 'correct "horse"/bat+tery & <staple>'
 KEY, EMBEDDING_KEY, URL_PASSWORD = "sk-llm-5f3a9c/key+of?mine", "sk-emb-7d2b1e-key-of-mine", "staple-of-bob"
-SERVER_TOKEN = "token-of-a-server"
-SECRETS = (PASSWORD, KEY, EMBEDDING_KEY, URL_PASSWORD, SERVER_TOKEN)
+SERVER_TOKEN, HOSTED_TOKEN = "token-of-a-server", "kgs_token-of-a-hosted-one"
+SECRETS = (PASSWORD, KEY, EMBEDDING_KEY, URL_PASSWORD, SERVER_TOKEN, HOSTED_TOKEN)
 RESULTS = "application/sparql-results+json"
 
 RUN = """
@@ -145,6 +145,8 @@ def commands(host: str, folder: Path) -> list[list[str]]:
         ["doctor", graph],
         ["subgraph", "--entities", str(entities), "--out", str(folder / "part"), "--graph", f"http://{host}/rows"],
         ["--debug", "ask", "Who?", "--server", f"http://bob:{URL_PASSWORD}@{host}/refused?token={SERVER_TOKEN}"],
+        ["--debug", "ask", "Who?", "--server", f"http://{host}/page"],
+        ["--debug", "config", "claude-code", "--server", f"http://{host}/page"],
         ["--debug", "ask", "Who?", "--server", f"no-such-program --token {SERVER_TOKEN}"],
     ]
     for mode in ("rows", "page", "refused", "forbidden", "failed", "wrong", "broken", "moved"):
@@ -237,6 +239,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
         "KG_SEXTANT_ENDPOINT__PASSWORD": PASSWORD,
         "KG_SEXTANT_ENDPOINT__MAX_RETRIES": "0",
         "KG_SEXTANT_LLM__API_KEY": KEY,
+        "KG_SEXTANT_SERVER_TOKEN": HOSTED_TOKEN,
         "KG_SEXTANT_EMBEDDING__API_KEY": EMBEDDING_KEY,
         "KG_SEXTANT_EMBEDDING__EMBEDDER": "openai",
         "KG_SEXTANT_LOG_LEVEL": "debug",

@@ -43,7 +43,7 @@ MAX_PAGES: Final = 20
 
 @asynccontextmanager
 async def connect(
-    target: Target, on_call: OnCall = ignore_call, similarity: Similarity | None = None
+    target: Target, on_call: OnCall = ignore_call, similarity: Similarity | None = None, token: str | None = None
 ) -> AsyncGenerator["KnowledgeGraph"]:
     """Open one session to a server, for a whole run.
 
@@ -51,11 +51,12 @@ async def connect(
         target: A URL, a command line, or a server in this process.
         on_call: Called with every call.
         similarity: Compares texts, where a part of an agent needs it.
+        token: The bearer token of a server that is given by its URL, if it needs one.
 
     Raises:
         ToolError: The server cannot be reached, or does not answer.
     """
-    async with connect_tools(target) as tools:
+    async with connect_tools(target, token=token) as tools:
         yield KnowledgeGraph(ComparingTools(tools, similarity) if similarity else tools, on_call)
 
 
