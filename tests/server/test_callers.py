@@ -1,14 +1,10 @@
 """Callers over HTTP: each has its own memories, in both eras of the protocol."""
 
-import socket
-from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 
-import anyio
 import httpx2
 import pytest
-import uvicorn
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
@@ -17,6 +13,7 @@ from mcp.server.auth.provider import AccessToken, TokenVerifier
 from mcp.shared.exceptions import MCPError
 from starlette.middleware.authentication import AuthenticationMiddleware
 
+from http_servers import on_loopback
 from kg_adapters.local.adapter import LocalAdapter
 from kg_server.app import EXPERIENCE_FILE, build_server
 from kg_server.callers import Caller, access_of
@@ -35,16 +32,10 @@ class Names(TokenVerifier):
         return access_of(Caller(f"token:{token}", token), token)
 
 
-@asynccontextmanager
-async def served(server: SextantServer) -> AsyncGenerator[str]:
-    """Serve on a free port of loopback, without sessions; gives the URL."""
+def served(server: SextantServer) -> AbstractAsyncContextManager[str]:
+    """Serve without sessions; gives the URL."""
     app = AuthContextMiddleware(server.streamable_http_app(stateless_http=True))
-    running = uvicorn.Server(uvicorn.Config(AuthenticationMiddleware(app, BearerAuthBackend(Names())), log_config=None))
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(running.serve, [listener])
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
-            running.should_exit = True
+    return on_loopback(AuthenticationMiddleware(app, BearerAuthBackend(Names())))
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])

@@ -2,6 +2,7 @@
 
 import asyncio
 import faulthandler
+import math
 import os
 import shlex
 import signal
@@ -196,8 +197,6 @@ HTTP_PORT: Final = 8_000
 MAX_PORT: Final = 65_535
 MAX_CONNECTIONS: Final = 256
 MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
-SHUTDOWN_S: Final = 2
-"""How many seconds an HTTP server that stops waits for its answers to be read."""
 ENDING_S: Final = 2.0
 """How many seconds a process may take to close files and to end its own processes, once its client has gone."""
 
@@ -366,7 +365,8 @@ async def _listen_to_http(app: "ASGIApp", listener: socket.socket, served_at: st
         access_log=False,
         proxy_headers=False,
         limit_concurrency=MAX_CONNECTIONS,
-        timeout_graceful_shutdown=SHUTDOWN_S,
+        # What runs is finished, and nothing new begun.
+        timeout_graceful_shutdown=math.ceil(settings.timeout_s),
     )
 
     class Announced(uvicorn.Server):
