@@ -111,6 +111,7 @@ class AuthorizationServer:
         self.subject = "ada"
         self.consents: tuple[str, ...] = SCOPES
         self.expires_in = LIFETIME_S
+        self.is_down = False
         self.requests: list[str] = []
         self.registers = registers
         self._trusted = trusted
@@ -136,7 +137,7 @@ class AuthorizationServer:
                 self.requests.append(f"{scope['method']} {scope['path']} {message['status']}")
             await send(message)
 
-        await self._app(scope, receive, logged)
+        await (Response(status_code=503) if self.is_down else self._app)(scope, receive, logged)
 
     def rotate(self, *, withdraw: bool = False) -> None:
         """Sign with a new key of the other kind from now on; the earlier ones are published still, or withdrawn."""

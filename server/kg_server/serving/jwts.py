@@ -123,9 +123,13 @@ class SigningKeys:
         """
         found = self._known(kid, algorithm)
         if found is not None:
-            if self._clock() > max(self._read_at + FRESH_S, self._paused_until):
-                self.read()
-            return found
+            if self._clock() <= max(self._read_at + FRESH_S, self._paused_until):
+                return found
+            reading = self.read()
+            if self._problem is None:
+                # The key may have been withdrawn; only while the authorization server is away, callers do not wait.
+                await asyncio.shield(reading)
+            return self._known(kid, algorithm)
         if self._reading is not None or self._clock() >= self._paused_until:
             await asyncio.shield(self.read())
             found = self._known(kid, algorithm)

@@ -1,0 +1,85 @@
+"""Keys of an authorization server that change, are withdrawn, or cannot be read for a while."""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import anyio
+import pytest
+
+from authorization_server import AuthorizationServer, authorizing
+from kg_adapters.errors import BackendUnavailable
+from kg_server.serving.jwts import FRESH_S, PAUSE_S, JwtVerifier, SigningKeys
+from played_time import PlayedTime
+
+AUDIENCE = "https://kg.example.org/mcp"
+READ = "GET /keys 200"
+
+
+@dataclass(frozen=True)
+class Trust:
+    """A verifier and the authorization server that it trusts, with time that passes when it is told to."""
+
+    authority: AuthorizationServer
+    verifier: JwtVerifier
+    time: PlayedTime
+
+    async def accepts(self, token: str) -> bool:
+        return await self.verifier.verify(token) is not None
+
+    def token(self) -> str:
+        return self.authority.access_token(aud=AUDIENCE)
+
+    @property
+    def reads(self) -> int:
+        return self.authority.requests.count(READ)
+
+
+@pytest.fixture
+def trust() -> Generator[Trust]:
+    time = PlayedTime()
+    with authorizing() as authority:
+        keys = SigningKeys(authority.issuer, None, time.timing.clock)
+        yield Trust(authority, JwtVerifier(keys, authority.issuer, AUDIENCE), time)
+
+
+async def test_a_withdrawn_key_is_accepted_no_longer_than_keys_are_fresh(trust: Trust) -> None:
+    token = trust.token()
+    assert await trust.accepts(token)
+    trust.authority.rotate(withdraw=True)
+    trust.time.elapsed_s += FRESH_S - 1
+    assert (await trust.accepts(token), trust.reads) == (True, 1)
+    trust.time.elapsed_s += 2
+    assert not await trust.accepts(token)
+    assert await trust.accepts(trust.token())
+
+
+async def test_known_keys_go_on_while_the_authorization_server_is_down_and_new_ones_when_it_is_back(
+    trust: Trust,
+) -> None:
+    known = trust.token()
+    assert await trust.accepts(known)
+    trust.authority.is_down = True
+    trust.authority.rotate()
+    trust.time.elapsed_s += 3 * FRESH_S
+    assert await trust.accepts(known)
+    with pytest.raises(BackendUnavailable):
+        await trust.accepts(trust.token())
+    trust.authority.is_down = False
+    trust.time.elapsed_s += PAUSE_S
+    assert await trust.accepts(trust.token())
+    assert await trust.accepts(known)
+
+
+async def test_tokens_of_unknown_keys_make_it_read_the_keys_once_in_a_while_at_most(trust: Trust) -> None:
+    with authorizing() as foreign:
+        foreign.rotate()
+        forged = [foreign.access_token(iss=trust.authority.issuer, aud=AUDIENCE) for _ in range(50)]
+    async with anyio.create_task_group() as callers:
+        for token in forged:
+            callers.start_soon(trust.accepts, token)
+    assert not await trust.accepts(forged[0])
+    assert trust.reads == 1
+    assert await trust.accepts(trust.token())
+    trust.time.elapsed_s += PAUSE_S
+    assert not await trust.accepts(forged[1])
+    assert trust.reads == 2
