@@ -89,13 +89,24 @@ class Names:
             return short
         return label if self.is_clear(label, marks, position) else self._apart(node, position, marks)
 
+    def called(self, iri: Iri, marks: str) -> str:
+        """Return what a relation is called where all relations of its name are meant, as a name of them means."""
+        short, _, label, _ = self._forms(iri, "relation")
+        if label is None:
+            return short
+        return label if self._is_name(label, marks, "relation") else self._apart(iri, "relation", marks)
+
     def is_clear(self, label: str, marks: str, position: Position = "entity") -> bool:
         """Say whether a shown label means one term without its id; `marks` are those of a list (`set_apart`)."""
+        return self._is_name(label, marks, position) and self._called()[label] < 2
+
+    def _is_name(self, label: str, marks: str, position: Position) -> bool:
+        """Say whether a shown label can pass for nothing but a name."""
         if label.startswith("\\") or _LIKE_NUMBER.fullmatch(label) or set_apart(label, marks) != label:
             return False
         with_id = _WITH_ID.fullmatch(label)
         written = with_id[1] if with_id is not None else label if _LIKE_ID.fullmatch(label) is not None else None
-        return not (written is not None and self._is_id(written, position)) and self._called()[label] < 2
+        return written is None or not self._is_id(written, position)
 
     def fact(self, fact: Fact) -> str:
         """Return a fact as one line: a triple, or `Tokyo (Q1490) | inception (P571) | 1457-01-01`."""
@@ -194,7 +205,8 @@ class Names:
         if forms is None:
             short = self.prefixes.shorten(node, position)
             label = shown_label(self.labels[node], self.max_label) if node in self.labels else None
-            name = label or ""
+            # A label that is the id itself is shown once.
+            name = label if label is not None and label != short else ""
             if label is None and short.startswith("<") and not isinstance(node, BlankNode):
                 name = shown_within(node.local_part, self.max_label)
             whole = with_id(name, short) if name else short

@@ -23,6 +23,7 @@ def test_a_term_without_a_label_shows_its_id_or_its_local_part() -> None:
     assert NAMES.entity(Iri("http://www.wikidata.org/entity/Q7")) == "Q7"
     assert NAMES.entity(Iri("http://example.org/a#thing")) == "thing (<http://example.org/a#thing>)"
     assert NAMES.entity(BlankNode("b0")) == "_:b0"
+    assert Names(WIKIDATA, {TOKYO: "Q1490"}).entity(TOKYO) == "Q1490"
 
 
 def test_a_literal_shows_its_language_or_its_datatype() -> None:
@@ -193,6 +194,17 @@ async def test_what_only_shares_words_is_suggested_and_never_taken(family: Local
             "No relation of this graph is called 'father in'. Did you mean father or "
             "father-in-law? It has place of birth, father, father-in-law."
         )
+
+
+async def test_relations_of_one_name_are_counted_together_where_only_their_number_is_told(
+    graph_of: Callable[[str], LocalAdapter],
+) -> None:
+    graph = graph_of(f"{FAMILY} ex:rome ex:seat ex:kyoto .")
+    nothing = await call(graph, "GetNeighbor", entity="ex:firm", relation="father")
+    assert nothing.plain.lines[0] == "outgoing relations: capital 2"
+    assert nothing.data["outgoing"] == {"ex:money": 1, "ex:seat": 1}
+    town = await call(graph, "GetNeighbor", entity="ex:kyoto", relation="father")
+    assert town.plain.lines[-1] == "incoming relations: capital 4; place of birth 1"
 
 
 async def test_a_suggested_relation_comes_with_its_inverse(graph_of: Callable[[str], LocalAdapter]) -> None:

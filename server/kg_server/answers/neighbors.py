@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
 from kg_adapters.models import NO_FEATURES, Count, Degree, Direction, NeighborPage, RelationCount
@@ -54,21 +55,34 @@ class RelationTable:
 def relation_table(names: Names, counts: Sequence[RelationCount], max_tokens: int) -> RelationTable:
     """Return one line for each direction that names every relation with its count, the most frequent first.
 
-    What does not fit into the budget is summed up at the end of its line.
+    Relations of one name are counted together. What does not fit into the budget is summed up at the end of its line.
     """
     directions = dict.fromkeys(each.direction for each in counts)
     lines: list[str] = []
     shown: list[RelationCount] = []
     for direction in directions:
-        ordered = _most_frequent([each for each in counts if each.direction == direction])
-        parts = [f"{names.alone(each.relation, ';', 'relation')} {each.count}" for each in ordered]
+        groups = _by_name(names, [each for each in counts if each.direction == direction], ";")
+        parts = [_together(name, same) for name, same in groups]
         fits = fitting(parts, max_tokens // len(directions) - _LINE_TOKENS)
-        if rest := ordered[fits:]:
+        if rest := list(chain.from_iterable(same for _, same in groups[fits:])):
             triples = Count(sum(each.count.value for each in rest))
             parts[fits:] = [f"and {len(rest)} more with {triples} triples, which Degree lists"]
         lines.append(f"{ADJECTIVES[direction]} relations: {'; '.join(parts)}")
-        shown.extend(ordered[:fits])
+        shown.extend(chain.from_iterable(same for _, same in groups[:fits]))
     return RelationTable(tuple(shown), tuple(lines), len(counts))
+
+
+def _by_name(names: Names, counts: Sequence[RelationCount], marks: str) -> list[tuple[str, list[RelationCount]]]:
+    """Return the relations of one direction by their names, the most frequent name first."""
+    groups: dict[str, list[RelationCount]] = {}
+    for each in _most_frequent(counts):
+        groups.setdefault(names.called(each.relation, marks), []).append(each)
+    return sorted(groups.items(), key=lambda group: -sum(each.count.value for each in group[1]))
+
+
+def _together(name: str, same: Sequence[RelationCount]) -> str:
+    """Return a name with how many facts its relations have."""
+    return f"{name} {Count(sum(each.count.value for each in same), exact=all(each.count.exact for each in same))}"
 
 
 def _most_frequent(counts: Sequence[RelationCount]) -> list[RelationCount]:
@@ -352,10 +366,11 @@ def _others(query: NeighborQuery, incoming: Sequence[RelationCount] | None, name
         return ""
     if not incoming:
         return '; direction="in" shows what leads to it' if incoming is None else "; nothing leads to it"
-    ordered = _most_frequent(incoming)
-    parts = [f"{names.alone(each.relation, ',', 'relation')} {each.count}" for each in ordered[:MOST_INCOMING]]
-    more = f" and {len(ordered) - MOST_INCOMING} more relations" if len(ordered) > MOST_INCOMING else ""
-    return f'; direction="in" shows {sum(each.count.value for each in ordered):,} more: {", ".join(parts)}{more}'
+    groups = _by_name(names, incoming, ",")
+    parts = [_together(name, same) for name, same in groups[:MOST_INCOMING]]
+    rest = sum(len(same) for _, same in groups[MOST_INCOMING:])
+    more = f" and {rest} more relation{'' if rest == 1 else 's'}" if rest else ""
+    return f'; direction="in" shows {sum(each.count.value for each in incoming):,} more: {", ".join(parts)}{more}'
 
 
 def _elsewhere(both: BothWays, names: Names) -> str:

@@ -404,7 +404,9 @@ def _remarks(asked: RemarkRequest, computed: Computed) -> Iterator[Note]:
         kind = measure.kind if isinstance(measure, ValueOf) else "number"
         name: Note = () if asked.way is None else (asked.way.name,)
         unfit = computed.unfit.value
-        yield lacking("", " more", without.value - unfit, unfit, name, kind, "not counted")
+        # The groups are not of the same kind as those that are in none.
+        more = f" {'node' if without.value == 1 else 'nodes'}" if isinstance(question, Grouped) else " more"
+        yield lacking("", more, without.value - unfit, unfit, name, kind, "not counted")
 
 
 def chain(number: int, witness: Witness) -> Iterator[Told]:
