@@ -141,6 +141,9 @@ class SextantServer(MCPServer[None]):
         timeout_s: How many seconds a call may take, unless its tool keeps a deadline of its own.
         graph: What is asked, so that each call is answered by one state of it; None where it never changes.
         tools: The only tools that are served; None for all.
+
+    Attributes:
+        needs: What must be reached for calls to be answered, each with a check that raises `KGError` where it is not.
     """
 
     def __init__(
@@ -160,6 +163,7 @@ class SextantServer(MCPServer[None]):
             lifespan=_closing,
         )
         self._graph = graph
+        self.needs: list[tuple[str, Callable[[], Awaitable[None]]]] = []
         self._closers: list[Callable[[], Awaitable[None]]] = []
         self._timeout_s = timeout_s
         self._arguments: dict[str, Mapping[str, Schema]] = {}

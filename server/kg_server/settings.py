@@ -276,6 +276,18 @@ class HostingSettings(Section):
         description="How many megabytes of memories one caller with a login may keep; they are at most a tenth of "
         "`memory.memories`.",
     )
+    calls_per_minute: int = Field(
+        default=600, ge=0, description="How many messages a caller may send in a minute; 0 for any number."
+    )
+    calls_at_once: int = Field(
+        default=8, ge=0, description="How many messages of a caller are answered at once; 0 for any number."
+    )
+    seconds_per_minute: float = Field(
+        default=240, ge=0, description="How many seconds of work a caller may cause in a minute; 0 for any number."
+    )
+    rows_per_minute: int = Field(
+        default=100_000, ge=0, description="How many rows a caller may get in a minute; 0 for any number."
+    )
     metrics: str | None = Field(
         default=None,
         min_length=1,

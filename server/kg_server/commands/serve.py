@@ -16,6 +16,7 @@ from functools import partial
 from io import TextIOBase, UnsupportedOperation
 from queue import Full, Queue
 from tempfile import TemporaryFile
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Final
 from urllib.parse import urlsplit
 
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
     from kg_adapters.profile import GraphProfile
     from kg_adapters.protocol import KGAdapter
     from kg_server.mcp_server import SextantServer
+    from kg_server.serving.limits import CallLimits
     from kg_server.serving.login import Login
+    from kg_server.serving.public import Readiness
     from kg_server.serving.tokens import TokenFile
 
 REPORTED_S: Final = 5.0
@@ -289,6 +292,8 @@ async def known_profile(graph: "KGAdapter") -> "GraphProfile | None":
 
 async def _serve_http(settings: Settings, recorded: Recording, *, address: tuple[str, int], insecure: bool) -> None:
     from kg_server.app import build_server
+    from kg_server.serving.limits import CallLimits
+    from kg_server.serving.public import PublicPages, Readiness, server_card
 
     collect_in_small_steps()
     tokens = _token_file(settings, address[0], insecure=insecure)
@@ -297,8 +302,12 @@ async def _serve_http(settings: Settings, recorded: Recording, *, address: tuple
         login = _login(settings, tokens, served_at)
         async with opened(settings, serves=True) as graph, learning(graph):
             with recorded(graph.name, "tcp") as watchers:
-                server = build_server(graph, settings, await known_profile(graph), watchers)
-                await _listen_to_http(_application(server, settings, login), listener, served_at, settings)
+                limits = None if login is None else CallLimits(settings.hosting, watchers)
+                booked = watchers if limits is None else (limits.book, *watchers)
+                server = build_server(graph, settings, await known_profile(graph), booked)
+                app, readiness = _application(server, settings, login, limits), Readiness(server.needs)
+                app = PublicPages(app, readiness, server_card(server, settings.hosting.url))
+                await _listen_to_http(app, readiness, listener, served_at, settings)
 
 
 def _token_file(settings: Settings, host: str, *, insecure: bool) -> "TokenFile | None":
@@ -354,7 +363,9 @@ def _login(settings: Settings, tokens: "TokenFile | None", served_at: str) -> "L
     return None if tokens is None else Login(Verifier(tokens))
 
 
-async def _listen_to_http(app: "ASGIApp", listener: socket.socket, served_at: str, settings: Settings) -> None:
+async def _listen_to_http(
+    app: "ASGIApp", readiness: "Readiness", listener: socket.socket, served_at: str, settings: Settings
+) -> None:
     import uvicorn
 
     # uvicorn's own logging would write its access log to standard output.
@@ -376,6 +387,10 @@ async def _listen_to_http(app: "ASGIApp", listener: socket.socket, served_at: st
             await super().startup(sockets)
             warn(f"Serving {settings.redactor.message(settings.graph)} at {served_at}")
 
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            readiness.is_stopping = True
+            super().handle_exit(sig, frame)
+
     # Ctrl-C until here ends this task now; within uvicorn's start, it would end in a traceback.
     await anyio.lowlevel.checkpoint()
     await Announced(config).serve(sockets=[listener])
@@ -385,7 +400,9 @@ def _address(listener: socket.socket, host: str) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}/mcp"
 
 
-def _application(server: "SextantServer", settings: Settings, login: "Login | None") -> "ASGIApp":
+def _application(
+    server: "SextantServer", settings: Settings, login: "Login | None", limits: "CallLimits | None"
+) -> "ASGIApp":
     from mcp.server.transport_security import TransportSecuritySettings
 
     from kg_server.serving.http import MCP_PATH, CheckedRequests, ServerNames
@@ -394,12 +411,14 @@ def _application(server: "SextantServer", settings: Settings, login: "Login | No
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     for route in () if login is None else login.routes:
         server.custom_route(route.path, ["GET", "OPTIONS"])(route.endpoint)
-    app = server.streamable_http_app(
+    app: ASGIApp = server.streamable_http_app(
         streamable_http_path=MCP_PATH,
         stateless_http=True,
         transport_security=security,
         max_request_body_size=MAX_MESSAGE_BYTES,
     )
+    if limits is not None:
+        app = limits.before(app, server.tool_names)
     return CheckedRequests(app, MAX_MESSAGE_BYTES, ServerNames.of(settings.hosting), login)
 
 

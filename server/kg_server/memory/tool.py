@@ -105,6 +105,8 @@ class MemoryTools:
             "memory-read",
             reading(self._graph),
         )
+        if not {"memory-append", "memory-read"}.isdisjoint(server.tool_names):
+            server.needs.append(("memory store", self.check))
         # Everything below the scheme comes here: the SDK logs the addresses, so the handles, that it refuses itself.
         server.resource(
             "kg-memory://{+memory}",
@@ -113,6 +115,14 @@ class MemoryTools:
             mime_type="text/plain",
             security=ResourceSecurity(exempt_params={"memory"}),
         )(self.resource)
+
+    async def check(self) -> None:
+        """Return if memories can be read now.
+
+        Raises:
+            KGError: They cannot.
+        """
+        await (await self._store()).check()
 
     async def append(
         self,

@@ -162,6 +162,18 @@ def test_other_machines_are_not_served_without_a_login_unless_that_is_asked_for(
     assert all(each in run.err for each in ("kg-sextant token add NAME", "hosting.issuer", "--insecure"))
 
 
+def test_anybody_may_ask_whether_a_server_is_ready_and_for_its_card_by_any_name(address: str) -> None:
+    headers, root = {"host": "10.0.0.7", "origin": "https://elsewhere.example"}, address.removesuffix("/mcp")
+    answers = [httpx2.get(f"{root}/{page}", headers=headers, timeout=60) for page in ("healthz", "readyz")]
+    assert [answer.text for answer in answers] == ["ok\n", "ready\n"]
+    card = httpx2.get(f"{address}/server-card", headers=headers, timeout=60)
+    assert card.headers["content-type"] == "application/mcp-server-card+json"
+    assert card.headers["access-control-allow-origin"] == "*"
+    assert "japan" not in card.text
+    again = httpx2.get(f"{address}/server-card", headers={"if-none-match": card.headers["etag"]}, timeout=60)
+    assert again.status_code == 304
+
+
 @pytest.mark.parametrize("options", [["--http"], ["--http", "0", "--metrics"]])
 def test_a_port_that_is_taken_ends_with_2(cli: CommandLine, address: str, options: list[str]) -> None:
     port = address.removesuffix("/mcp").rpartition(":")[2]

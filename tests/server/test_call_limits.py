@@ -1,0 +1,165 @@
+"""What one caller may take of a server that others use too, and what anybody may ask of it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import anyio
+import httpx2
+import pytest
+from mcp.server.auth.middleware.auth_context import auth_context_var
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from starlette.responses import PlainTextResponse
+from starlette.types import Message, Scope
+
+from cli_runs import write_graph
+from kg_adapters.errors import BackendUnavailable
+from kg_server.callers import Caller, access_of
+from kg_server.mcp_server import SextantServer
+from kg_server.serving.audit import CallRecord
+from kg_server.serving.limits import CallLimits
+from kg_server.serving.public import CHECKED_FOR_S, Readiness, server_card
+from kg_server.serving.tokens import TokenFile
+from kg_server.settings import HostingSettings
+from server_processes import address_of, started
+
+HEAVY = f"SELECT (COUNT(*) AS ?n) {{ {' '.join(f'?a{each} ?b{each} ?c{each} .' for each in range(12))} }}"
+AT_ONCE = 2
+GREEDY = 50
+PING = b'{"jsonrpc":"2.0","id":7,"method":"ping"}'
+
+
+@dataclass
+class Door:
+    """An application behind limits, and a clock that tests set."""
+
+    settings: HostingSettings
+    now: float = 0.0
+    limits: CallLimits = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.limits = CallLimits(self.settings, clock=lambda: self.now)
+
+    async def ask(self, subject: str) -> tuple[int, str, str]:
+        """Send a message for a caller; return the status, how long to wait, and the reason."""
+        sent: list[Message] = []
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": PING, "more_body": False}
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        scope: Scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": []}
+        token = auth_context_var.set(AuthenticatedUser(access_of(Caller(subject), "token")) if subject else None)
+        try:
+            await self.limits.before(PlainTextResponse("answered"), ())(scope, receive, send)
+        finally:
+            auth_context_var.reset(token)
+        wait = dict(sent[0]["headers"]).get(b"retry-after", b"").decode()
+        return sent[0]["status"], wait, sent[1]["body"].decode()
+
+
+CALL = CallRecord(0.0, Caller("ann"), "tools/call", "Sparql", "ok")
+
+
+@pytest.mark.parametrize(
+    ("limit", "taken", "wait_s"),
+    [
+        ({"calls_per_minute": 2}, CALL, 30),
+        ({"rows_per_minute": 60}, replace(CALL, rows=90), 31),
+        ({"seconds_per_minute": 30}, replace(CALL, seconds=45.0), 31),
+        ({"seconds_per_minute": 6}, replace(CALL, seconds=0.1, outcome="cancelled"), 41),
+    ],
+    ids=["calls", "rows", "seconds", "a cancelled call"],
+)
+async def test_what_a_caller_took_it_waits_for_while_others_and_local_ones_go_on(
+    limit: Mapping[str, float], taken: CallRecord, wait_s: int
+) -> None:
+    door = Door(HostingSettings.model_validate(limit))
+    for _ in range(2):
+        assert (await door.ask("ann"))[0] == 200
+    door.limits.book(taken)
+    status, wait, reason = await door.ask("ann")
+    assert (status, int(wait)) == (429, wait_s)
+    assert f"(hosting.{next(iter(limit))}). Wait {wait_s} seconds" in reason
+    for other in ("ben", "", "", ""):
+        assert (await door.ask(other))[0] == 200
+    door.now += wait_s
+    assert (await door.ask("ann"))[0] == 200
+
+
+async def test_nothing_is_kept_of_a_caller_who_has_been_idle() -> None:
+    door = Door(HostingSettings())
+    for number in range(1_000):
+        await door.ask(f"caller {number}")
+    assert len(door.limits) == 1_000
+    door.now += 61
+    await door.ask("ann")
+    assert len(door.limits) == 1
+
+
+async def test_a_caller_at_its_limit_is_told_to_wait_and_does_not_keep_another_waiting(tmp_path: Path) -> None:
+    tokens = TokenFile(tmp_path / "tokens.json")
+    greedy, quiet = (tokens.add(name, ("read",), None, None) for name in ("greedy", "quiet"))
+    environ = {"KG_SEXTANT_HOSTING__TOKENS": str(tokens.path), "KG_SEXTANT_HOSTING__CALLS_AT_ONCE": str(AT_ONCE)}
+    words = (str(write_graph(tmp_path)), "--cache-folder", str(tmp_path / "cache"))
+    refused: list[httpx2.Response] = []
+    with started(environ, *words) as process:
+        async with (
+            httpx2.AsyncClient(base_url=address_of(process), timeout=60) as http,
+            anyio.create_task_group() as tasks,
+        ):
+
+            async def ask(token: str, number: int, tool: str, **arguments: object) -> httpx2.Response:
+                params = {"name": tool, "arguments": arguments}
+                message = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+                accept = "application/json, text/event-stream"
+                return await http.post("", json=message, headers={"authorization": f"Bearer {token}", "accept": accept})
+
+            async def flood(number: int) -> None:
+                answer = await ask(greedy, number, "Sparql", query=HEAVY, timeout_s=60)
+                assert answer.status_code == 429
+                refused.append(answer)
+
+            for number in range(GREEDY):
+                tasks.start_soon(flood, number)
+            with anyio.fail_after(60):
+                while len(refused) < GREEDY - AT_ONCE:
+                    await anyio.lowlevel.checkpoint()
+            answers = [await ask(quiet, number, "GetNeighbor", entity="Tokyo") for number in range(10)]
+            answers += [await ask(quiet, number, "Sparql", query="ASK { ?x ?y ?z }") for number in range(3)]
+            tasks.cancel_scope.cancel()
+    assert [each.status_code for each in answers] == [200] * 13
+    assert not any('"isError":true' in each.text for each in answers)
+    for answer in refused:
+        assert int(answer.headers["retry-after"]) >= 1
+        assert "2 calls at once (hosting.calls_at_once). Wait 1 second" in answer.json()["error"]["message"]
+    assert len({answer.json()["id"] for answer in refused}) == GREEDY - AT_ONCE
+
+
+async def test_a_server_that_lacks_what_it_needs_or_stops_is_not_ready_and_checks_once_a_second() -> None:
+    checks: list[str] = []
+    down, now = True, 0.0
+
+    async def check() -> None:
+        checks.append("memory store")
+        if down:
+            raise BackendUnavailable("The database at db.internal does not answer.")
+
+    readiness = Readiness([("memory store", check)], clock=lambda: now)
+    assert [await readiness.problem() for _ in range(3)] == ["cannot be reached: memory store"] * 3
+    assert len(checks) == 1
+    down, now = False, CHECKED_FOR_S
+    assert await readiness.problem() == ""
+    readiness.is_stopping = True
+    assert await readiness.problem() == "stopping"
+
+
+def test_the_card_of_a_server_with_a_public_url_says_how_to_connect() -> None:
+    url = "https://kg.example.org/mcp"
+    card = json.loads(server_card(SextantServer("kg-sextant", version="1.2.3", timeout_s=1), url))
+    (remote,) = card["remotes"]
+    assert (card["version"], remote["type"], remote["url"]) == ("1.2.3", "streamable-http", url)
+    assert {"2026-07-28", "2025-11-25"} <= set(remote["supportedProtocolVersions"])
