@@ -110,7 +110,6 @@ class AuthorizationServer:
         self._endpoints = origin + path
         self.subject = "ada"
         self.consents: tuple[str, ...] = SCOPES
-        self.expires_in = LIFETIME_S
         self.is_down = False
         self.requests: list[str] = []
         self.registers = registers
@@ -240,7 +239,7 @@ class AuthorizationServer:
         token = self.access_token(
             sub=grant.subject, aud=grant.resource or grant.client_id, client_id=grant.client_id, scope=scope
         )
-        told = {"access_token": token, "token_type": "Bearer", "expires_in": self.expires_in, "scope": scope}
+        told = {"access_token": token, "token_type": "Bearer", "expires_in": LIFETIME_S, "scope": scope}
         return JSONResponse({**told, "refresh_token": refresh}, headers={"cache-control": "no-store"})
 
     async def _client(self, client_id: str) -> ClientRecord:

@@ -57,6 +57,7 @@ class SigningIn:
     steps: list[str] = field(default_factory=list[str])
     names: Mapping[str, str] = field(default_factory=dict[str, str])
     _back: str = ""
+    _provider: OAuthClientProvider | None = None
 
     @asynccontextmanager
     async def connected(self, mode: ConnectMode = "auto") -> AsyncGenerator[Client]:
@@ -66,7 +67,7 @@ class SigningIn:
             "redirect_uris": [self.redirect],
             "token_endpoint_auth_method": self.method,
         }
-        provider = OAuthClientProvider(
+        self._provider = OAuthClientProvider(
             self.url,
             OAuthClientMetadata.model_validate(described),
             self.wallet,
@@ -75,15 +76,20 @@ class SigningIn:
             self.document,
         )
         async with (
-            self.http(provider) as http,
+            self.http(self._provider) as http,
             Client(streamable_http_client(self.url, http_client=http), mode=mode) as client,
         ):
             yield client
 
     def taken(self) -> list[str]:
-        """Return the steps since the last time."""
+        """Return the steps since the last time; older clients also ask for a stream, at any moment."""
         steps, self.steps = self.steps, []
-        return steps
+        return [each for each in steps if each != "server GET /mcp 405"]
+
+    def expire(self) -> None:
+        """Let the token expire by the client's clock."""
+        assert self._provider is not None
+        self._provider.context.token_expiry_time = 1.0
 
     def http(self, auth: httpx2.Auth | None = None) -> httpx2.AsyncClient:
         """Return what sends requests and writes them down."""
