@@ -1,5 +1,6 @@
 """The settings of a server, nested by subject."""
 
+import ipaddress
 import re
 from collections.abc import Mapping
 from functools import cached_property
@@ -64,6 +65,15 @@ def _origins(texts: tuple[str, ...]) -> tuple[str, ...]:
     parts = (each.partition("://") for each in texts)
     if not all(scheme in {"http", "https"} and _AUTHORITY.fullmatch(host) for scheme, _, host in parts):
         raise ValueError("each must be a scheme and a host, such as https://chat.example.org, without a path")
+    return texts
+
+
+def _networks(texts: tuple[str, ...]) -> tuple[str, ...]:
+    for each in texts:
+        try:
+            ipaddress.ip_network(each)
+        except ValueError:
+            raise ValueError("each must be an address or a network, such as 10.0.0.7 or 10.0.0.0/8") from None
     return texts
 
 
@@ -248,6 +258,19 @@ class HostingSettings(Section):
     )
     origins: Annotated[Texts, AfterValidator(_origins)] = Field(
         default=(), description="Web pages that may call (their Origin header), such as `https://chat.example.org`."
+    )
+    proxies: Annotated[Texts, AfterValidator(_networks)] = Field(
+        default=(),
+        description="Addresses or networks of proxies in front of the server, such as `10.0.0.0/8`; headers that a "
+        "request was forwarded with are believed from these alone.",
+    )
+    tls_certificate: Path | None = Field(
+        default=None,
+        description="The file of the server's certificate and those up to its authority (PEM), for HTTPS; read again "
+        "when it changes.",
+    )
+    tls_key: Path | None = Field(
+        default=None, description="The file of the certificate's key (PEM), where that is a file of its own."
     )
     tokens: Path | None = Field(
         default=None,

@@ -1,6 +1,6 @@
 """Keys of an authorization server that change, are withdrawn, or cannot be read for a while."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 import anyio
@@ -9,6 +9,7 @@ import pytest
 from authorization_server import AuthorizationServer, authorizing
 from kg_adapters.errors import BackendUnavailable
 from kg_server.serving.jwts import FRESH_S, PAUSE_S, JwtVerifier, SigningKeys
+from loopback_service import Reply, answering
 from played_time import PlayedTime
 
 AUDIENCE = "https://kg.example.org/mcp"
@@ -83,3 +84,35 @@ async def test_tokens_of_unknown_keys_make_it_read_the_keys_once_in_a_while_at_m
     trust.time.elapsed_s += PAUSE_S
     assert not await trust.accepts(forged[1])
     assert trust.reads == 2
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply({"keys": "none"}),
+        Reply(b"{"),
+        Reply(b'{"keys": [' + b" " * 1_000_000 + b"]}"),
+        Reply("", 302, {"Location": "https://evil.example/keys"}),
+        Reply("", 404),
+    ],
+)
+async def test_what_is_no_set_of_keys_is_not_taken_for_one(reply: Reply) -> None:
+    with answering(lambda *_: reply) as url, pytest.raises(BackendUnavailable):
+        await SigningKeys("https://login.example", url).find("a", "ES256")
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        lambda issuer: {"issuer": f"{issuer}/", "jwks_uri": f"{issuer}/keys"},
+        lambda issuer: {"issuer": issuer, "jwks_uri": "http://keys.example/keys"},
+        lambda issuer: {"issuer": issuer},
+    ],
+    ids=["of another issuer", "keys that others could change", "without keys"],
+)
+async def test_metadata_that_cannot_be_trusted_leads_to_no_keys(metadata: Callable[[str], dict[str, str]]) -> None:
+    issuers = list[str]()
+    with answering(lambda *_: Reply(metadata(issuers[0]))) as url:
+        issuers.append(url)
+        with pytest.raises(BackendUnavailable):
+            await SigningKeys(url, None).find("a", "ES256")

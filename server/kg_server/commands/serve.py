@@ -18,7 +18,6 @@ from queue import Full, Queue
 from tempfile import TemporaryFile
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Final
-from urllib.parse import urlsplit
 
 import anyio
 import anyio.lowlevel
@@ -33,15 +32,13 @@ from kg_server.commands.recording import Recording
 from kg_server.settings import APP, Settings
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     from starlette.types import ASGIApp
 
     from kg_adapters.profile import GraphProfile
     from kg_adapters.protocol import KGAdapter
-    from kg_server.mcp_server import SextantServer
-    from kg_server.serving.limits import CallLimits
-    from kg_server.serving.login import Login
     from kg_server.serving.public import Readiness
-    from kg_server.serving.tokens import TokenFile
 
 REPORTED_S: Final = 5.0
 STUCK_EXIT: Final = 70
@@ -199,7 +196,6 @@ HTTP_HOST: Final = "127.0.0.1"
 HTTP_PORT: Final = 8_000
 MAX_PORT: Final = 65_535
 MAX_CONNECTIONS: Final = 256
-MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
 ENDING_S: Final = 2.0
 """How many seconds a process may take to close files and to end its own processes, once its client has gone."""
 
@@ -265,6 +261,7 @@ async def _serve_watched(
 async def _serve_stdio(settings: Settings, recorded: Recording) -> None:
     with uncollected() as begin:
         from kg_server.app import build_server
+        from kg_server.serving.messages import MAX_MESSAGE_BYTES
         from kg_server.serving.stdio import StdioLimits
 
         # A host waits for the handshake, and gives up where that takes as long as an import.
@@ -292,79 +289,33 @@ async def known_profile(graph: "KGAdapter") -> "GraphProfile | None":
 
 async def _serve_http(settings: Settings, recorded: Recording, *, address: tuple[str, int], insecure: bool) -> None:
     from kg_server.app import build_server
+    from kg_server.commands.hosting import application, login_of, tls_of, tokens_of
     from kg_server.serving.limits import CallLimits
-    from kg_server.serving.public import PublicPages, Readiness, server_card
+    from kg_server.serving.public import Readiness
 
     collect_in_small_steps()
-    tokens = _token_file(settings, address[0], insecure=insecure)
+    tls = tls_of(settings)
+    tokens = tokens_of(settings, address[0], insecure=insecure)
     with _listen(*address) as listener:
-        served_at = _address(listener, address[0])
-        login = _login(settings, tokens, served_at)
+        served_at = _address(listener, address[0], "http" if tls is None else "https")
+        login = login_of(settings, tokens, served_at)
         async with opened(settings, serves=True) as graph, learning(graph):
             with recorded(graph.name, "tcp") as watchers:
                 limits = None if login is None else CallLimits(settings.hosting, watchers)
                 booked = watchers if limits is None else (limits.book, *watchers)
                 server = build_server(graph, settings, await known_profile(graph), booked)
-                app, readiness = _application(server, settings, login, limits), Readiness(server.needs)
-                app = PublicPages(app, readiness, server_card(server, settings.hosting.url))
-                await _listen_to_http(app, readiness, listener, served_at, settings)
-
-
-def _token_file(settings: Settings, host: str, *, insecure: bool) -> "TokenFile | None":
-    """Return the file of tokens that let callers in; None where no token does.
-
-    On loopback it counts where a setting names it; elsewhere also where the default file holds tokens.
-
-    Raises:
-        InvalidRequest: There is no login of any kind, and other machines could call.
-    """
-    from kg_server.serving.http import is_loopback
-    from kg_server.serving.tokens import TokenFile
-
-    tokens = TokenFile(settings.tokens_file)
-    named, elsewhere = settings.hosting.tokens is not None, not is_loopback(host)
-    held = bool(tokens.tokens()) if named or elsewhere else False
-    if named and not held:
-        warn(f"Nobody has a token yet: {tokens.path} holds none. {APP} token add NAME makes one.")
-    if named or held:
-        return tokens
-    if elsewhere and settings.hosting.issuer is None:
-        if not insecure:
-            raise InvalidRequest(
-                f"Nobody has to log in, and other machines can reach {host}. Make a token for each caller with "
-                f"{APP} token add NAME, or set hosting.issuer to your authorization server; --insecure serves the "
-                "graph and its memories to whoever can reach this address."
-            )
-        warn(f"--insecure: whoever can reach {host} can read the graph, and read and extend memories, without a login.")
-    return None
-
-
-def _login(settings: Settings, tokens: "TokenFile | None", served_at: str) -> "Login | None":
-    """Return who may call an endpoint; None for everybody.
-
-    Raises:
-        InvalidRequest: The settings of the authorization server contradict each other or are not safe.
-    """
-    from kg_server.serving.http import is_loopback
-    from kg_server.serving.login import Login, Verifier, jwt_login
-
-    hosting = settings.hosting
-    if hosting.issuer is not None:
-        if hosting.url is None and not is_loopback(urlsplit(served_at).hostname or ""):
-            raise InvalidRequest(
-                "With hosting.issuer, set hosting.url to the URL by which clients call this server, such as "
-                "https://kg.example.org/mcp: tokens are issued for it."
-            )
-        return jwt_login(hosting, hosting.issuer, tokens, hosting.url or served_at)
-    if hosting.jwks_url is not None or hosting.audience is not None:
-        raise InvalidRequest(
-            "hosting.jwks_url and hosting.audience need hosting.issuer, the server that issues tokens."
-        )
-    return None if tokens is None else Login(Verifier(tokens))
+                readiness = Readiness(server.needs)
+                app = application(server, settings, login, limits, readiness)
+                await _listen_to_http(app, readiness, listener, served_at, settings, tls)
 
 
 async def _listen_to_http(
-    app: "ASGIApp", readiness: "Readiness", listener: socket.socket, served_at: str, settings: Settings
+    app: "ASGIApp",
+    readiness: "Readiness",
+    listener: socket.socket,
+    served_at: str,
+    settings: Settings,
+    tls: "SSLContext | None",
 ) -> None:
     import uvicorn
 
@@ -374,11 +325,14 @@ async def _listen_to_http(
         ws="none",
         log_config=None,
         access_log=False,
-        proxy_headers=False,
+        proxy_headers=bool(settings.hosting.proxies),
+        forwarded_allow_ips=[*settings.hosting.proxies],
         limit_concurrency=MAX_CONNECTIONS,
         # What runs is finished, and nothing new begun.
         timeout_graceful_shutdown=math.ceil(settings.timeout_s),
     )
+    config.load()
+    config.ssl = tls
 
     class Announced(uvicorn.Server):
         """Prints its address once it serves; before that, Ctrl-C would interrupt it halfway."""
@@ -396,30 +350,8 @@ async def _listen_to_http(
     await Announced(config).serve(sockets=[listener])
 
 
-def _address(listener: socket.socket, host: str) -> str:
-    return f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}/mcp"
-
-
-def _application(
-    server: "SextantServer", settings: Settings, login: "Login | None", limits: "CallLimits | None"
-) -> "ASGIApp":
-    from mcp.server.transport_security import TransportSecuritySettings
-
-    from kg_server.serving.http import MCP_PATH, CheckedRequests, ServerNames
-
-    # Both are left to CheckedRequests, which compares Host and Origin exactly.
-    security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    for route in () if login is None else login.routes:
-        server.custom_route(route.path, ["GET", "OPTIONS"])(route.endpoint)
-    app: ASGIApp = server.streamable_http_app(
-        streamable_http_path=MCP_PATH,
-        stateless_http=True,
-        transport_security=security,
-        max_request_body_size=MAX_MESSAGE_BYTES,
-    )
-    if limits is not None:
-        app = limits.before(app, server.tool_names)
-    return CheckedRequests(app, MAX_MESSAGE_BYTES, ServerNames.of(settings.hosting), login)
+def _address(listener: socket.socket, host: str, scheme: str) -> str:
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}/mcp"
 
 
 def parse_address(text: str, given_by: str = "--http", default_port: int = HTTP_PORT) -> tuple[str, int]:

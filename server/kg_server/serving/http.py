@@ -2,7 +2,6 @@
 
 import ipaddress
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -80,7 +79,6 @@ class CheckedRequests:
         max_bytes: The most bytes of one message.
         names: What a request may name in `Host` and `Origin`.
         login: Who may call; None for everybody who reaches this server.
-        open_paths: Paths of the application that anybody may read, beside those of metadata.
     """
 
     def __init__(
@@ -89,12 +87,10 @@ class CheckedRequests:
         max_bytes: int,
         names: ServerNames = ServerNames(),
         login: "Login | None" = None,
-        open_paths: Collection[str] = (),
     ) -> None:
         self._app = app
         self._names = names
         self._login = login
-        self._open_paths = frozenset(open_paths)
         messages: ASGIApp = RequestBodyLimitMiddleware(self._checked, max_bytes)
         # Nothing of a request is read before its caller is known.
         self._messages = messages if login is None else login.before(messages)
@@ -129,7 +125,7 @@ class CheckedRequests:
         path = scope["path"]
         if path.rstrip("/") == MCP_PATH:
             await self._messages({**scope, "path": MCP_PATH}, receive, send)
-        elif path.startswith(WELL_KNOWN) or path in self._open_paths:
+        elif path.startswith(WELL_KNOWN):
             await self._app(scope, receive, send)
         else:
             await _refuse(404, f"There is nothing here; messages go to {MCP_PATH}.")(scope, receive, send)

@@ -29,7 +29,7 @@ PAUSE_S: Final = 10.0
 LEEWAY_S: Final = 30
 """How many seconds the authorization server's clock may be ahead."""
 _MAX_BYTES: Final = 500_000
-_TYPES: Final = frozenset({None, "jwt", "at+jwt", "application/at+jwt"})
+_TYPES: Final = frozenset({"", "jwt", "at+jwt", "application/at+jwt"})
 _ALGORITHMS: Final[Mapping[str, tuple[str, ...]]] = {
     "RSA": ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
     "EC P-256": ("ES256",),
@@ -216,7 +216,7 @@ class JwtVerifier:
         try:
             header = jwt.get_unverified_header(token)
             kind, kid, algorithm = header.get("typ"), header.get("kid"), header.get("alg")
-            if (kind.lower() if isinstance(kind, str) else kind) not in _TYPES or not isinstance(algorithm, str):
+            if not isinstance(algorithm, str) or not isinstance(kind, str | None) or (kind or "").lower() not in _TYPES:
                 return None
             # Whatever else a header says of keys (jwk, jku, x5u, x5c) is the caller's word, and ignored.
             key = await self._keys.find(kid, algorithm) if algorithm in _ACCEPTED else None

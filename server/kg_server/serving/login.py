@@ -109,10 +109,10 @@ class Login:
         """Return an application that passes on only requests of callers with a valid token."""
 
         async def admit(scope: Scope, receive: Receive, send: Send) -> None:
-            known = isinstance(scope["user"], AuthenticatedUser)
-            await (app if known else self._challenge(401, "invalid_token", "The token is not valid."))(
-                scope, receive, send
-            )
+            if isinstance(scope["user"], AuthenticatedUser):
+                await app(scope, receive, send)
+            else:
+                await self._refuse(scope, "invalid_token", "The token is not valid.")(scope, receive, send)
 
         checked = AuthenticationMiddleware(AuthContextMiddleware(admit), backend=self._backend, on_error=_unverifiable)
 
@@ -121,9 +121,9 @@ class Login:
             if len(given) == 1:
                 await checked(scope, receive, send)
             elif given:
-                await self._challenge(401, "invalid_token", "Send one Authorization header.")(scope, receive, send)
+                await self._refuse(scope, "invalid_token", "Send one Authorization header.")(scope, receive, send)
             else:
-                await self._challenge(401, None, "Send a token as Authorization: Bearer.")(scope, receive, send)
+                await self._refuse(scope, None, "Send a token as Authorization: Bearer.")(scope, receive, send)
 
         return single
 
@@ -132,10 +132,12 @@ class Login:
         needed = needed_scopes(message)
         if all(each in scope["auth"].scopes for each in needed):
             return None
-        return self._challenge(403, "insufficient_scope", f"This needs the scope {' '.join(needed)}.", needed)
+        return self._refuse(scope, "insufficient_scope", f"This needs the scope {' '.join(needed)}.", needed)
 
-    def _challenge(self, status: int, error: str | None, description: str, scopes: Sequence[str] = ()) -> Response:
+    def _refuse(self, scope: Scope, error: str | None, description: str, scopes: Sequence[str] = ()) -> Response:
         """Return a refusal with what a client needs to get a token that suffices (RFC 6750, RFC 9728)."""
+        status = 403 if error == "insufficient_scope" else 401
+        logger.info("Refused a request of %s with %d: %s", (scope.get("client") or ("?",))[0], status, description)
         parts = {"error": error, "error_description": description if error else None}
         parts |= {"scope": " ".join(scopes or self._scopes), "resource_metadata": self._metadata_url}
         header = ", ".join(f'{name}="{value}"' for name, value in parts.items() if value)
@@ -167,7 +169,12 @@ def jwt_login(hosting: HostingSettings, issuer: str, tokens: TokenFile | None, u
     resource = AuthSettings.model_validate(
         {"issuer_url": issuer, "resource_server_url": url, "validate_token_resource": False}
     )
-    return Login(verifier, resource)
+    return Login(verifier, resource, needed_by(hosting))
+
+
+def needed_by(hosting: HostingSettings) -> Sequence[str]:
+    """Return the scopes that callers need for all that a server offers."""
+    return (READ,) if hosting.read_only else SCOPES
 
 
 def needed_scopes(message: JSONRPCMessage) -> tuple[str, ...]:

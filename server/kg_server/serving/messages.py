@@ -17,6 +17,7 @@ from mcp.types import (
 )
 from pydantic import TypeAdapter, ValidationError
 
+MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
 MAX_REASON: Final = 200
 MAX_ID_CHARACTERS: Final = 1_000
 MAX_ID: Final = 2**63 - 1

@@ -1,20 +1,24 @@
 """Who may call over HTTP: static tokens, and what callers without one are answered."""
 
 import json
+import ssl
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
 
 from cli_runs import CommandLine, write_graph
 from kg_server.serving.tokens import TokenFile
+from loopback_service import Authority
 from server_processes import address_of, started
 
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+ACCEPTED = {"accept": "application/json, text/event-stream"}
 HELLO: dict[str, Any] = {
     "method": "initialize",
     "protocolVersion": "2025-11-25",
@@ -38,8 +42,7 @@ class Hosted:
 
     def answer(self, *tokens: str, method: str = "tools/list", **params: object) -> httpx2.Response:
         """Return the answer to a message that brings these tokens."""
-        accepted = {"accept": "application/json, text/event-stream"}
-        headers = [*accepted.items(), *(("authorization", f"Bearer {token}") for token in tokens)]
+        headers = [*ACCEPTED.items(), *(("authorization", f"Bearer {token}") for token in tokens)]
         message = {**LIST, "method": method, "params": params}
         return httpx2.post(self.url, json=message, headers=headers, timeout=60)
 
@@ -165,3 +168,61 @@ def test_other_machines_are_served_without_a_login_only_until_there_are_tokens(t
         port = address_of(process).rpartition(":")[2]
         hosted = Hosted(f"http://127.0.0.1:{port}", open_to_all.tokens)
         assert [hosted.answer().status_code, hosted.answer(token).status_code] == [401, 200]
+
+
+@pytest.mark.parametrize(("proxies", "client"), [("10.0.0.0/8,127.0.0.1", "203.0.113.9"), ("10.0.0.0/8", "127.0.0.1")])
+def test_what_a_request_was_forwarded_for_is_believed_from_known_proxies_alone(
+    tmp_path: Path, proxies: str, client: str
+) -> None:
+    words = (str(write_graph(tmp_path)), "--cache-folder", str(tmp_path / "cache"), "--log-level", "info")
+    tokens = TokenFile(tmp_path / "tokens.json")
+    environ = {"KG_SEXTANT_HOSTING__PROXIES": proxies, "KG_SEXTANT_HOSTING__TOKENS": str(tokens.path)}
+    token = tokens.add("ann", ("read",), None, None)
+    with started(environ, *words) as process:
+        url = address_of(process)
+        httpx2.post(url, headers={"x-forwarded-for": "192.0.2.1, 203.0.113.9"}, timeout=60)
+        assert Hosted(url, tokens).answer(token).status_code == 200
+        process.terminate()
+        _, log = process.communicate()
+    assert f"Refused a request of {client} with 401" in log
+    assert token not in log
+
+
+def test_a_new_certificate_is_shown_without_a_restart_and_a_broken_one_never(tmp_path: Path) -> None:
+    authority, file = Authority.create(tmp_path), tmp_path / "server.pem"
+    authority.server(hours=1)
+    environ = {"KG_SEXTANT_HOSTING__TLS_CERTIFICATE": str(file)}
+    with started(environ, str(write_graph(tmp_path)), "--cache-folder", str(tmp_path / "cache")) as process:
+        url = address_of(process)
+        assert url.startswith("https://127.0.0.1:")
+        shown = [_certificate(url)]
+        for change in (lambda: authority.server(hours=2), lambda: file.write_text("broken", encoding="utf-8")):
+            change()
+            shown.append(_certificate(url))
+        answer = httpx2.post(url, json=LIST, headers=ACCEPTED, verify=authority.client(), timeout=60)
+    assert answer.status_code == 200
+    assert (shown[0] == shown[1], shown[1] == shown[2]) == (False, True)
+
+
+def _certificate(url: str) -> str:
+    address = urlsplit(url)
+    return ssl.get_server_certificate((address.hostname or "", address.port or 0))
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "reason"),
+    [
+        ("tls_certificate", "/nowhere.pem", "The certificate /nowhere.pem cannot be used"),
+        ("tls_key", "/nowhere.pem", "hosting.tls_key needs hosting.tls_certificate"),
+        ("issuer", "http://login.example", "hosting.issuer must begin with https://"),
+        ("audience", "https://kg.example.org", "need hosting.issuer"),
+        ("proxies", "10.0.0.1/8", "each must be an address or a network"),
+        ("origins", "https://chat.example.org/", "without a path"),
+        ("hosts", "http://kg.example.org", "each must be a name or an address"),
+    ],
+)
+def test_hosting_that_cannot_be_safe_is_refused_before_it_starts(
+    cli: CommandLine, setting: str, value: str, reason: str
+) -> None:
+    refused = cli.run("serve", "--http", "0", **{f"KG_SEXTANT_HOSTING__{setting.upper()}": value})
+    assert (refused.code, reason in refused.err) == (2, True)
