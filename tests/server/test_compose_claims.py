@@ -108,6 +108,7 @@ async def test_what_is_shared_over_a_relation_and_its_inverse_is_told_once(towns
         ("Where[Type[city], Count[contains] >= 6]", "Ville 4."),
         ("Group[Type[city], population]", "5 groups. Over 5 nodes."),
         ("Top[Group[Type[city], population], 1]", "3,000: 2. The largest of 5."),
+        ("Group[Type[city], mass]", "2 groups. 2 nodes have no mass and are not counted. Over 3 nodes."),
         ("Bottom[Group[Type[city], population], 2]", "4 groups. The smallest of 5. Over 5 nodes."),
         ("Table[Minus[Type[city], Ville 1], population, latitude]", "4 rows.\nin all | population | 14,000\nVille 2"),
         ("Table[Type[city], population, mass]", "5 rows.\nVille 1"),

@@ -207,6 +207,12 @@ async def test_relations_of_one_name_are_counted_together_where_only_their_numbe
     assert town.plain.lines[-1] == "incoming relations: capital 4; place of birth 1"
 
 
+async def test_a_relation_that_leads_to_nothing_beside_another_of_its_name_is_not_shown(family: LocalAdapter) -> None:
+    assert (await composed(family, "Neighbor[Japan, capital]")).plain.text == "ex:kyoto."
+    assert (await composed(family, "Neighbor[ex:bank, -capital]")).plain.text == "ex:firm."
+    assert "'capital' names 2 relations, all taken" in (await composed(family, "Neighbor[ex:firm, capital]")).summary
+
+
 async def test_a_suggested_relation_comes_with_its_inverse(graph_of: Callable[[str], LocalAdapter]) -> None:
     owl = "@prefix owl: <http://www.w3.org/2002/07/owl#> ."
     graph = graph_of(

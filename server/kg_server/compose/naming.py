@@ -328,7 +328,8 @@ class Routes:
             last = place == len(route.legs) - 1
             around = of if place == 0 else None
             chosen = await self._relation(leg, sort if last else "relation", around, strict=strict or not last)
-            chosen = await self._leading(chosen, leg, Reached(of, HopPath(tuple(hops))) if hops else of)
+            before = Reached(of, HopPath(tuple(hops))) if hops else of
+            chosen = await self._leading(chosen, leg, before, only_ends=strict and sort == "relation")
             if not last:
                 await self._require(leg, chosen, "relation", await self._listed(chosen.relations))
             hops.append(Hop(await self._steps(chosen.relations, leg), repeated=leg.repeated))
@@ -446,18 +447,23 @@ class Routes:
             found = replace(found, relations=await self._of_sort(found.relations, sort))
         return found
 
-    async def _leading(self, chosen: Chosen, leg: Leg, of: SetExpression) -> Chosen:
+    async def _leading(self, chosen: Chosen, leg: Leg, of: SetExpression, *, only_ends: bool) -> Chosen:
         """Return those of several relations of one name that lead anywhere from a set, and remember several.
 
-        All are taken where none does, where they are walked repeatedly, and where the graph is remote, which is not
-        asked.
+        Where only the ends count and one leads to all of them, there is nothing to remember. All are taken where none
+        leads anywhere, where they are walked repeatedly, and where the graph is remote, which is not asked.
         """
+        is_told = True
         relations = chosen.relations
         if len(relations) > 1 and not (leg.repeated or self._graph.remote):
-            paths = [(each, HopPath((Hop(await self._steps((each,), leg)),))) for each in relations]
-            leading = [each for each, path in paths if (await count_of(self._graph, Kept(of, Has(path)))).value]
+            paths = {each: HopPath((Hop(await self._steps((each,), leg)),)) for each in relations}
+            leading = [each for each in relations if (await count_of(self._graph, Kept(of, Has(paths[each])))).value]
             relations = tuple(leading) or relations
-        if len(relations) > 1:
+            if only_ends and len(leading) > 1:
+                every = await count_of(self._graph, Reached(of, HopPath((Hop(await self._steps(relations, leg)),))))
+                counts = [await count_of(self._graph, Reached(of, paths[each])) for each in leading]
+                is_told = every not in counts or not every.exact
+        if len(relations) > 1 and is_told:
             passed = len(chosen.relations) - len(relations)
             self._heard.note(await said_of_union(self._graph, relations, leg.name.text, passed=passed))
         return replace(chosen, relations=relations)
