@@ -70,10 +70,7 @@ def memory_server(
     settings = settings or UNHURRIED
     server = SextantServer("memory", version="0", timeout_s=settings.timeout_s)
 
-    async def opened() -> MemoryStore:
-        return store
-
-    MemoryTools(graph, opened, limits or MemoryLimits(), settings).provide(server)
+    MemoryTools(graph, lambda: store, limits or MemoryLimits(), settings).provide(server)
     return server
 
 

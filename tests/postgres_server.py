@@ -3,6 +3,7 @@
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -46,6 +47,20 @@ class PostgresServer:
     def stop(self, mode: str = "fast") -> None:
         """Stop it: `fast` ends every transaction, `immediate` is a crash."""
         self._run("pg_ctl", "stop", "--wait", f"--mode={mode}")
+
+    @contextmanager
+    def frozen(self) -> Generator[None]:
+        """Stop all its processes, which keep their connections open, for the time of the block."""
+        first = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+        others = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        processes = [first, *map(int, others)]
+        try:
+            for process in processes:
+                os.kill(process, signal.SIGSTOP)
+            yield
+        finally:
+            for process in processes:
+                os.kill(process, signal.SIGCONT)
 
     def create(self) -> None:
         password = self.folder / "password"

@@ -4,7 +4,7 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
@@ -395,7 +395,10 @@ def build_server(
     Tools(graph, settings, meaning, schemas).provide(server)
     ComposeTool(graph, settings, meaning).provide(server)
     if not settings.hosting.read_only:
-        MemoryTools(graph, partial(memories_of, settings), _memory_limits(settings), settings).provide(server)
+        memories = cache(partial(memories_of, settings))
+        if settings.memory.database is not None:
+            memories()  # What it needs and is missing is reported at the start.
+        MemoryTools(graph, memories, _memory_limits(settings), settings).provide(server)
     Resources(graph, meaning, schemas).provide(server)
     solved = experience_of(settings)
     if solved is not None:
@@ -427,27 +430,24 @@ def experience_of(settings: Settings) -> "ExperienceStore | None":
     return ExperienceStore(settings.data_folder / EXPERIENCE_FILE)
 
 
-async def memories_of(settings: Settings) -> MemoryStore:
+def memories_of(settings: Settings) -> MemoryStore:
     """Return where memories are kept: the database that is set, or a file in the data folder.
 
     Raises:
         InvalidRequest: The package for the database is missing.
     """
     if settings.memory.database is None:
-        await load("kg_server.memory.sqlite_storage")
         from kg_server.memory.sqlite_storage import SqliteStorage
 
         return MemoryStore(SqliteStorage(settings.data_folder / MEMORY_FILE), _memory_limits(settings))
     try:
-        await load("kg_server.memory.postgres_storage")
+        from kg_server.memory.postgres_storage import PostgresStorage
     except ImportError as error:
         raise InvalidRequest(
             "Memories in PostgreSQL (memory.database) need one more package: pip install 'kg-sextant[hosting]'"
         ) from error
-    from kg_server.memory.postgres_storage import PostgresStorage
-
     # A call that waits for the database must end before its own deadline.
-    wait_s = min(MAX_DATABASE_WAIT_S, settings.timeout_s / 3)
+    wait_s = min(MAX_DATABASE_WAIT_S, settings.timeout_s / 4)
     storage = PostgresStorage(settings.memory.database.get_secret_value(), wait_s=wait_s)
     return MemoryStore(storage, _memory_limits(settings))
 

@@ -9,7 +9,7 @@ import pytest
 from mcp import Client
 from pydantic import SecretStr
 
-from kg_adapters.errors import BackendTimeout, InvalidRequest, InvalidSource
+from kg_adapters.errors import BackendError, BackendTimeout, InvalidRequest, InvalidSource
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.terms import Iri
 from kg_server.app import build_server
@@ -86,6 +86,22 @@ async def test_a_database_that_others_keep_busy_is_a_timeout_and_nothing_is_kept
     assert (await store.append(handle, "graph", [fact(2, 3)])).added == (Place(0, 1, fact(2, 3)),)
     await store.aclose()
     busy.close()
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="needs the processes that Linux lists there")
+async def test_a_database_that_hangs_is_a_timeout_and_works_again_once_it_goes_on(
+    stored: Stored, postgres: PostgresServer
+) -> None:
+    del stored
+    store = MemoryStore(PostgresStorage(postgres.url, wait_s=0.5), MemoryLimits())
+    handle = (await store.append(None, "graph", [fact(1, 2)])).handle
+    with postgres.frozen(), anyio.fail_after(20):
+        for _ in range(2):
+            with pytest.raises(BackendError, match=r"The memory database .* Call again"):
+                await store.append(handle, "graph", [fact(2, 3)])
+    await store.append(handle, "graph", [fact(2, 3)])
+    assert len((await store.read(handle, "graph")).places) == 2
+    await store.aclose()
 
 
 @pytest.mark.parametrize("mode", ["fast", "immediate"])

@@ -199,16 +199,17 @@ async def test_an_owner_gets_no_room_of_others_in_a_full_store(stored: Stored) -
     assert await there(store, *theirs) == [True, True]
 
 
-async def test_nothing_expires_early_because_the_clock_was_wrong_for_a_while(stored: Stored) -> None:
-    clock = Clock()
-    store = stored(MemoryLimits(age_days=2), clock)
+async def test_nothing_expires_early_because_a_clock_was_wrong_for_a_while(stored: Stored) -> None:
+    right, behind = Clock(), Clock()
+    behind.pass_days(-40)
+    store, wrong = stored(MemoryLimits(age_days=2), right), stored(MemoryLimits(age_days=2), behind)
     old = await begin(store, AB)
-    clock.pass_days(-40)
-    new = await begin(store, AB)
-    await store.append(old, "graph", [BC])
-    assert await there(store, old, new) == [True, True]
-    clock.pass_days(40.5)
+    new = await begin(wrong, AB)
+    await wrong.append(old, "graph", [BC])
+    right.pass_days(0.5)
     assert await there(store, old, new, await begin(store, AB)) == [True, True, True]
+    behind.pass_days(40.5)
+    assert await there(wrong, old, new, await begin(wrong, AB)) == [True, True, True]
 
 
 async def test_an_append_that_would_grow_too_large_stores_nothing(stored: Stored) -> None:

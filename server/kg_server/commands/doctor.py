@@ -175,7 +175,7 @@ async def _remembering(settings: Settings) -> Finding:
     from kg_server.app import memories_of
 
     try:
-        store = await memories_of(settings)
+        store = memories_of(settings)
         try:
             await store.check()
         finally:

@@ -1,10 +1,14 @@
 """Memories in a PostgreSQL database, which several servers share."""
 
 import logging
+import os
 import re
+import socket
+import sys
 from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import Any, Final, TypeAlias
+from contextlib import ExitStack, contextmanager, suppress
+from threading import Timer
+from typing import Any, Final, Self, TypeAlias
 
 import psycopg
 from psycopg import errors
@@ -42,6 +46,7 @@ class PostgresStorage:
     Args:
         url: The address of the database, as libpq reads it.
         wait_s: How many seconds each step of a transaction may wait: to connect, for other writers, for a statement.
+            Twice as long after it began, a transaction fails in any case.
         now: Returns the time, in seconds since 1970; None for the clock of the database, which all servers share.
     """
 
@@ -57,8 +62,8 @@ class PostgresStorage:
 
     @contextmanager
     def transaction(self, *, write: bool) -> "Generator[PostgresTransaction]":  # noqa: D102 - as the protocol says
-        with _translated_errors():
-            connection, now = self._begun(write=write)
+        with _Deadline(2 * self._wait_s) as deadline, _translated_errors(deadline):
+            connection, now = self._begun(deadline, write=write)
             try:
                 yield PostgresTransaction(connection, now if self._now is None else float(self._now()))
                 connection.execute("COMMIT")
@@ -66,21 +71,27 @@ class PostgresStorage:
                 self._release(connection)
 
     def close(self) -> None:  # noqa: D102 - as the protocol says
-        while self._idle:
-            self._idle.pop().close()
+        while (connection := self._next_idle()) is not None:
+            connection.close()
 
-    def _begun(self, *, write: bool) -> tuple[Connection, float]:
+    def _next_idle(self) -> Connection | None:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
+
+    def _begun(self, deadline: "_Deadline", *, write: bool) -> tuple[Connection, float]:
         """Return a connection in a transaction that has the tables, and the time; idle ones may be dead."""
         while True:
-            connection = self._idle.pop() if self._idle else None
-            is_new = connection is None
-            connection = connection or self._connected()
+            idle = self._next_idle()
+            connection = self._connected() if idle is None else idle
+            deadline.watch(connection)
             with ExitStack() as failed:
                 failed.callback(self._release, connection)
                 try:
                     now = self._begin(connection, write=write)
                 except psycopg.Error:
-                    if is_new or not connection.closed:
+                    if idle is None or deadline.is_over or not connection.closed:
                         raise
                     continue
                 failed.pop_all()
@@ -139,6 +150,47 @@ class PostgresStorage:
             f"SET LOCAL statement_timeout TO {wait}; SET LOCAL idle_in_transaction_session_timeout TO {wait}{turn}"
         )
         connection.execute(begin.encode())
+
+
+class _Deadline:
+    """Cuts the connection of a transaction when its time is over: a server that hangs would never end it.
+
+    Args:
+        limit_s: How many seconds it has.
+    """
+
+    def __init__(self, limit_s: float) -> None:
+        self.is_over = False
+        self._socket: socket.socket | None = None
+        self._timer = Timer(limit_s, self._end)
+        self._timer.daemon = True
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+        self._unwatch()
+
+    def watch(self, connection: Connection) -> None:
+        """Make this the connection that is cut."""
+        self._unwatch()
+        if sys.platform != "win32":
+            # Its number may be that of another file by then, so this is a number of its own.
+            self._socket = socket.socket(fileno=os.dup(connection.fileno()))
+        if self.is_over:
+            self._end()
+
+    def _unwatch(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+
+    def _end(self) -> None:
+        self.is_over = True
+        if self._socket is not None:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
 
 
 class PostgresTransaction(RowTransaction):
@@ -206,13 +258,15 @@ def _damaged(reason: str) -> InvalidSource:
 
 
 @contextmanager
-def _translated_errors() -> Generator[None]:
+def _translated_errors(deadline: _Deadline) -> Generator[None]:
     """Translate what psycopg raises; its words name hosts and users, so that only the log repeats them."""
     try:
         yield
     except _BUSY as error:
         raise BackendTimeout(f"The memory database is busy. {AGAIN}") from error
     except psycopg.Error as error:
+        if deadline.is_over:
+            raise BackendTimeout(f"The memory database does not answer. {AGAIN}") from error
         logger.warning("The memory database failed: %s", error)
         raise BackendUnavailable(
             f"The memory database cannot be used; the server's log has the reason. {AGAIN} The other tools still work."

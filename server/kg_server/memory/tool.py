@@ -1,6 +1,6 @@
 """The tools memory-append and memory-read."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Final, TypeAlias
 
@@ -72,20 +72,19 @@ class MemoryTools:
     """
 
     def __init__(
-        self, graph: KGAdapter, store: Callable[[], Awaitable[MemoryStore]], limits: MemoryLimits, settings: Settings
+        self, graph: KGAdapter, store: Callable[[], MemoryStore], limits: MemoryLimits, settings: Settings
     ) -> None:
         self._graph = graph
         self._open = store
         self._opened: MemoryStore | None = None
-        self._opening = anyio.Lock()
         self._limits = limits
         self._settings = settings
 
-    async def _store(self) -> MemoryStore:
-        async with self._opening:
-            if self._opened is None:
-                self._opened = await self._open()
-            return self._opened
+    @property
+    def _store(self) -> MemoryStore:
+        if self._opened is None:
+            self._opened = self._open()
+        return self._opened
 
     async def aclose(self) -> None:
         """Release what memories are kept in."""
@@ -122,7 +121,7 @@ class MemoryTools:
         Raises:
             KGError: They cannot.
         """
-        await (await self._store()).check()
+        await self._store.check()
 
     async def append(
         self,
@@ -134,7 +133,7 @@ class MemoryTools:
 
         One that is not in the graph is refused, or with allow_unverified marked.
         """
-        await load("kg_server.memory.answer", "kg_server.memory.checking")
+        await load("kg_server.memory.answer", "kg_server.memory.checking", "kg_server.memory.sqlite_storage")
         from kg_server.memory.answer import append_answer, most_shown, shown_refusals
         from kg_server.memory.checking import check
         from kg_server.memory.lines import triples_in
@@ -153,7 +152,7 @@ class MemoryTools:
             reasons = shown_refusals(checked.refused, self._settings.max_tokens)
             raise InvalidRequest("\n".join(("No triple was kept, and no memory changed.", *reasons)))
         handle = None if memory is None else memory.strip()
-        appended = await (await self._store()).append(
+        appended = await self._store.append(
             handle,
             self._graph.name,
             checked.facts,
@@ -173,7 +172,7 @@ class MemoryTools:
         await load("kg_server.memory.answer")
         from kg_server.memory.answer import read_answer
 
-        contents = await (await self._store()).read(handle, self._graph.name, owner=caller().subject)
+        contents = await self._store.read(handle, self._graph.name, owner=caller().subject)
         return await read_answer(self._graph, memory=handle, contents=contents, cursor=cursor, max_tokens=max_tokens)
 
     async def resource(self, memory: str) -> str:
