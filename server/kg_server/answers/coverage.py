@@ -13,6 +13,7 @@ from kg_adapters.requests import FeatureRequest, NeighborRequest, past_the_end, 
 from kg_adapters.terms import Fact, Iri, Node, Triple, node_key
 from kg_boundary.shown import shown_within
 from kg_server.answers.results import Knowledge, Note, Over
+from kg_server.answers.columns import texts_instead
 from kg_server.concurrency import load
 from kg_server.names import MAX_LABEL, Names
 
@@ -214,6 +215,8 @@ async def absence(graph: KGAdapter, entity: Node, relations: Sequence[Iri], dire
     """Return what it means that an entity has no edge, or no value, over any of some relations."""
     if otherwise := await _otherwise(graph, entity, relations):
         return Absence("stated", otherwise)
+    if direction != "out" and (instead := await texts_instead(graph, entity, relations)) is not None:
+        return Absence("unknown", instead.clause("this entity"))
     profile = await graph.profile()
     classes = await _folded_over(graph, await classes_of(graph, profile, [entity]), relations)
     return absence_among(profile, classes, relations, direction)

@@ -35,15 +35,17 @@ from kg_adapters.profile import is_unit
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.set_requests import Aggregated, Cell, Column, Computed, Ends, Grouped, Listed, SetRequest, Tabled
 from kg_adapters.set_walking import compute_sets
-from kg_adapters.terms import Node
-from kg_adapters.values import compared_kind_of, unit_of
+from kg_adapters.terms import Literal, Node
+from kg_adapters.values import compared_kind_of, unit_of, value_kind
 from kg_boundary.shown import in_quotes
 from kg_server.answers.coverage import NEARLY_ALL, absence, counted_clause, folded, thinness
 from kg_server.answers.remarks import first_without, led_elsewhere, left_out
 from kg_server.answers.results import Knowledge, Note, Over
+from kg_server.answers.columns import texts_instead
 from kg_server.compose.lines import RemarkRequest, Told, exactness, noun, plain_number
 from kg_server.compose.naming import count_of
-from kg_server.names import MAX_LABEL
+from kg_server.names import MAX_LABEL, names_of
+from kg_server.naming.entities import identify
 
 
 async def remarks_on(
@@ -56,6 +58,9 @@ async def remarks_on(
         notes = ((f"Over {noun(members, 'node')}.",), *notes)
     if asked.counting or isinstance(asked.question, Aggregated):
         notes = (*await _operands(graph, asked, computed, request), *notes)
+    instead = await _texts_instead(graph, asked.of)
+    if instead:
+        return (*notes, *instead), "unknown" if computed.count == Count(0) else knowledge
     if not notes and computed.count == Count(0):
         whole = asked.question.of if isinstance(asked.question, Listed) else asked.of
         emptied = await _emptied(graph, whole, request.timeout_s)
@@ -247,6 +252,40 @@ async def _by_profile(graph: KGAdapter, among: SetExpression, path: HopPath) -> 
         return ()
     clause = counted_clause(known)
     return f"{clause[0].upper()}{clause[1:]} (", over, "); the others are left out."
+
+
+async def _texts_instead(graph: KGAdapter, of: SetExpression) -> Sequence[Note]:
+    """Return for conditions on texts that nothing has, but that name entities, what stands for these there."""
+    notes: list[Note] = []
+    for among, path, text in islice(_written_texts(of), _MOST_CONDITIONS):
+        last = path.hops[-1].steps or ()
+        if (await count_of(graph, Kept(among, Compares(path, "=", text)))).value:
+            continue
+        (identity,) = await identify(graph, [text.value])
+        for node in identity.nodes[:_MOST_CONDITIONS]:
+            around = among if len(path.hops) == 1 else Reached(among, HopPath(path.hops[:-1]))
+            instead = await texts_instead(graph, node, [each.relation for each in last], around)
+            if instead is not None and instead.text:
+                names = await names_of(graph, [node])
+                notes.append((await _last_over(graph, path), f": {instead.clause(names.entity(node))}."))
+    return notes
+
+
+def _written_texts(of: SetExpression) -> Iterator[tuple[SetExpression, HopPath, Literal]]:
+    """Yield with which texts the values of which set are compared, the outermost condition first."""
+    while True:
+        match of:
+            case Kept(among, Compares(path, "=", Literal() as text)) if value_kind(text) == "text":
+                yield among, path, text
+            case Minus((Kept(among, Has()), Kept(_, Compares(path, "=", Literal() as text)))) if (
+                value_kind(text) == "text"
+            ):
+                yield among, path, text
+            case Kept(among) | Minus((among, *_)):
+                pass
+            case _:
+                return
+        of = among
 
 
 _MOST_SETS: Final = 8

@@ -1,29 +1,24 @@
 """The tool Sparql: a query's rows as an answer."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice, pairwise
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import Final, Self
 
 import anyio
 
 from kg_adapters.calls import time_left_s
-from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError
-from kg_adapters.folding import fold
+from kg_adapters.errors import BackendTimeout, InvalidRequest
 from kg_adapters.models import SparqlAnswer
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import KGAdapter, SupportsSparql
-from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import Iri, Literal, Node, Term
-from kg_boundary.shown import clipped, in_quotes, shown, shown_within
-from kg_server.answers.coverage import absence
+from kg_boundary.shown import shown
 from kg_server.answers.intermediates import with_intermediates_of_rows
-from kg_server.answers.remarks import blank_sums, first_without, rounded_values
+from kg_server.answers.remarks import blank_sums, rounded_values
 from kg_server.answers.results import (
     Answer,
     AnswerRows,
-    Knowledge,
     Line,
     Over,
     Piece,
@@ -34,246 +29,11 @@ from kg_server.answers.results import (
 )
 from kg_server.answers.values import plain_value
 from kg_server.concurrency import off_loop
-from kg_server.names import MAX_LABEL, MAX_VALUE, Names, names_of, shown_literal
-from kg_server.naming.entities import MOST_NEAR, SHOWN, Identity, identify
+from kg_server.names import MAX_VALUE, Names, names_of
 from kg_server.naming.meaning import Meaning
 from kg_server.sparql.naming import prepared
-from kg_server.sparql.outline import outline_of
-from kg_server.sparql.syntax import Edits, Element, Outline, Span, Statement
-
-_MOST: Final = 3
-
-_FEWEST_LETTERS: Final = 3
-
-_AROUND: Final = "^$.*"
-
-_QUOTES: Final = ('"""', "'''", '"', "'")
-
-
-async def unnamed_texts(graph: KGAdapter, outline: Outline, element: Element) -> tuple[bool, str]:
-    """Return whether texts of a part of a query are nobody's name, and what is wrong with them, in full sentences."""
-    if element.statement is not None and not _names(graph, outline, element.statement):
-        return False, ""
-    texts = dict(list(_texts(outline, element))[:_MOST])
-    found = await identify(graph, list(texts))
-    shown = await names_of(graph, [each.entity for one in found for each in one.named[:SHOWN] or one.alike[:MOST_NEAR]])
-    written = await _written(graph, [each.entity for one in found for each in one.named[:SHOWN]])
-    said = " ".join(_said(each, shown, written, texts[each.text]) for each in found)
-    return any(each.match != "exact" for each in found), said
-
-
-def _names(graph: KGAdapter, outline: Outline, statement: Statement) -> bool:
-    """Say whether a statement is about names: over a variable, or over a relation that names."""
-    verb = outline.within(statement.verb)
-    return any(each.kind == "variable" or outline.iri(each, graph.prefixes) in graph.vocabulary.texts for each in verb)
-
-
-async def _written(graph: KGAdapter, entities: Sequence[Node]) -> Mapping[Node, Sequence[Literal]]:
-    """Return the labels of entities as the graph writes them."""
-    if not entities:
-        return {}
-    pages = await graph.features(FeatureRequest(tuple(entities), frozenset(graph.vocabulary.labels)))
-    return {entity: [feature.value for feature in page.features] for entity, page in pages.items()}
-
-
-def _texts(outline: Outline, element: Element) -> Iterator[tuple[str, str]]:
-    """Yield the texts that may be names, and the language that they are told to have."""
-    span = element.span if element.statement is None else element.statement.tail
-    for at in range(*span):
-        token = outline.tokens[at]
-        behind = outline.tokens[at + 1] if at + 1 < len(outline.tokens) else token
-        if token.kind != "text" or behind.text == "^^":
-            continue
-        quote = next(quote for quote in _QUOTES if token.text.startswith(quote))
-        text = token.text[len(quote) : -len(quote)].strip(_AROUND)
-        if sum(map(str.isalpha, text)) >= _FEWEST_LETTERS:
-            yield text, behind.text[1:].lower() if behind.kind == "tag" else ""
-
-
-def _said(identity: Identity, names: Names, written: Mapping[Node, Sequence[Literal]], tag: str) -> str:
-    text = in_quotes(identity.text, MAX_LABEL)
-    shown = "; ".join(names.entity(each.entity, ";") for each in identity.named[:SHOWN] or identity.alike[:MOST_NEAR])
-    if identity.match == "exact":
-        named = [each for entity in identity.nodes for each in written.get(entity, ())]
-        labels = [each for each in named if fold(each.value) == fold(identity.text)]
-        if not labels or any((each.value, (each.language or "").lower()) == (identity.text, tag) for each in labels):
-            return f"{text} is the name of {shown}."
-        label = shown_literal(labels[0], names.prefixes, MAX_LABEL)
-        return f'{text} is the name of {shown}. Write its label {label}, or @"…" in place of an id.'
-    if identity.match == "close":
-        return f"Nothing is named {text}, but {shown} is."
-    return f"Nothing is named {text}.{f' Near, not the same: {shown}.' if shown else ''}"
-
-
-_SHOWN: Final = 160
-
-_NOT_COMPUTED: Final = "It can be computed of none: a variable has no value there, or values of two kinds are compared."
-
-LATE: Final = "Which part of it has no match was not found in time."
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """Why nothing was found: what it means, and full sentences."""
-
-    knowledge: Knowledge
-    text: str
-
-
-async def reason_for(
-    graph: KGAdapter, sparql: SupportsSparql, query: str, edits: Edits, *, timeout_s: float
-) -> Reason | None:
-    """Return why a query that the graph has read found nothing; None where all its patterns together have a match.
-
-    Args:
-        graph: Where names are looked up.
-        sparql: What is asked again.
-        query: The query as it was written.
-        edits: What was changed in it before it was run.
-        timeout_s: How many seconds one query of the search may take.
-
-    Raises:
-        BackendTimeout: One took longer.
-    """
-    try:
-        outline = outline_of(query)
-    except InvalidRequest:
-        # The guard has read it, so this is a text of a kind that is not looked into here.
-        return Reason("unknown", "")
-    try:
-        return await _Search(graph, sparql, outline, edits, timeout_s).reason()
-    except BackendTimeout:
-        raise
-    except KGError as error:
-        return Reason("unknown", f"Which part of it has no match was not found: {clipped(str(error), _SHOWN)}")
-
-
-def _no_rows_wanted(outline: Outline) -> Reason | None:
-    words = [token.keyword or token.text for token in outline.within(outline.main.modifiers)]
-    asked_for_none = ("LIMIT", "0") in pairwise(words)
-    return Reason("unknown", "Its patterns have matches, but LIMIT 0 asks for no rows.") if asked_for_none else None
-
-
-@dataclass(frozen=True)
-class _Search:
-    """Looks for the first part of one query that has no match."""
-
-    graph: KGAdapter
-    sparql: SupportsSparql
-    outline: Outline
-    edits: Edits
-    timeout_s: float
-
-    async def reason(self) -> Reason | None:
-        elements = self._elements()
-        found = await first_without(len(elements), lambda first: self._holds(elements[:first]))
-        if found is None:
-            return _no_rows_wanted(self.outline)
-        element, before = elements[found], elements[:found]
-        said = [await self._described(element, before)]
-        if element.statement is None:
-            knowledge, more = await self._meaning(element, before)
-        else:
-            knowledge, more = await self._about(element.statement, before)
-        unnamed, texts = await unnamed_texts(self.graph, self.outline, element)
-        said += [more, texts]
-        knowledge = "unnamed" if unnamed else knowledge
-        return Reason(knowledge, " ".join(filter(None, said)))
-
-    def _elements(self) -> list[Element]:
-        """Return the parts that narrow what is found; FILTER, which looks at the whole group, comes last."""
-        where, (first, end) = self.outline.main.where, self.outline.main.modifiers
-        parts = [] if where is None else [each for each in where.elements if self._text(each)]
-        values = (at for at in range(first, end) if self.outline.tokens[at].keyword == "VALUES")
-        return [
-            *sorted(parts, key=lambda each: each.kind == "filter"),
-            *(Element("values", (at, end)) for at in islice(values, 1)),
-        ]
-
-    async def _described(self, element: Element, before: Sequence[Element]) -> str:
-        shown = shown_within(self._written(element), _SHOWN)
-        if not before:
-            return f"Nothing matches {shown}."
-        if element.kind not in {"filter", "values"} and await self._holds([element]):
-            return f"The part before it has matches, and so has {shown} by itself, but not together."
-        return f"The part before it has matches; {shown} leaves none."
-
-    async def _meaning(self, element: Element, before: Sequence[Element]) -> tuple[Knowledge, str]:
-        """Return what it means that a part leaves nothing: a condition says no of what its opposite holds of."""
-        if element.kind != "filter":
-            return "denied" if element.kind == "minus" else "unknown", ""
-        span = element.span[0] + 1, element.span[1]
-        words = [token.keyword or token.text for token in self.outline.within(span)]
-        if any(word == "EXISTS" and before not in {"NOT", "!"} for before, word in pairwise(["", *words])):
-            return "unknown", ""
-        if await self._ask([*map(self._text, before), f"FILTER(!({self._run(span)}))"]):
-            return "denied", ""
-        return "unknown", _NOT_COMPUTED
-
-    async def _about(self, statement: Statement, before: Sequence[Element]) -> tuple[Knowledge, str]:
-        """Return what it means that a statement has no match, and in which other form it has some."""
-        head, relation = (self._iri(span) for span in (statement.subject, statement.verb))
-        tail = self.outline.tokens[statement.tail[0]]
-        if turned := await self._turned(statement, relation, list(map(self._text, before))):
-            return "unknown", turned
-        if head is None or relation is None:
-            return "unknown", ""
-        names = await names_of(self.graph, [head, relation])
-        if tail.kind != "variable" and await self._ask([f"<{head}> <{relation}> ?any"]):
-            return "denied", f"{names.entity(head)} has others over {names.relation(relation)}."
-        missing = await absence(self.graph, head, [relation])
-        return missing.knowledge, Line(missing.note(Over(relation))).shown(names)
-
-    async def _turned(self, statement: Statement, relation: Iri | None, before: Sequence[str]) -> str:
-        """Return how a statement has matches the other way round, over its relation or that one's inverse."""
-        subject, verb, tail = (self.outline.text(span) for span in (statement.subject, statement.verb, statement.tail))
-        kinds = [self.outline.tokens[span[0]].kind for span in (statement.verb, statement.tail)]
-        if kinds[0] == "variable" or kinds[1] in {"text", "number"}:
-            return ""
-        ends = self._run(statement.tail), self._run(statement.subject)
-        if await self._ask([*before, f"{ends[0]} {self._run(statement.verb)} {ends[1]}"]):
-            return f"The other way round it has matches: {tail} {verb} {subject}."
-        inverse = None if relation is None else (await self.graph.profile()).inverse_of(relation)
-        if inverse is None or not await self._ask([*before, f"{ends[0]} <{inverse}> {ends[1]}"]):
-            return ""
-        names = await names_of(self.graph, [inverse])
-        short = self.graph.prefixes.shorten(inverse)
-        return f"Over the inverse, {names.relation(inverse)}, it has matches: {tail} {short} {subject}."
-
-    async def _holds(self, elements: Sequence[Element]) -> bool:
-        return await self._ask(list(map(self._text, elements)))
-
-    async def _ask(self, parts: Sequence[str]) -> bool:
-        where = self.outline.main.where
-        bound = "" if where is None else "".join(self.edits.behind.get(where.span[0], ()))
-        prologue = self.outline.text(self.outline.prologue)
-        asked = f"{prologue} ASK {{{bound} {' . '.join(parts)} }}"
-        answer = await self.sparql.select(asked, timeout_s=self.timeout_s, max_rows=1)
-        return bool(answer.truth)
-
-    def _written(self, element: Element) -> str:
-        if element.statement is None:
-            return self.outline.text(element.span)
-        each = element.statement
-        return " ".join(map(self.outline.text, (each.subject, each.verb, each.tail)))
-
-    def _text(self, element: Element) -> str:
-        if element.statement is None:
-            return self._run(element.span)
-        each = element.statement
-        return " ".join(map(self._run, (each.subject, each.verb, each.tail)))
-
-    def _run(self, span: Span) -> str:
-        return self.outline.text(span, self.edits.texts(self.outline)).strip()
-
-    def _iri(self, span: Span) -> Iri | None:
-        """Return the one IRI that a part of a statement is, or None."""
-        if span[1] - span[0] != 1:
-            return None
-        token = self.outline.tokens[span[0]]
-        run = replace(token, kind="iri", text=self._run(span)) if token.kind == "name" else token
-        return self.outline.iri(run, self.graph.prefixes)
-
+from kg_server.sparql.reasons import LATE, Reason, reason_for
+from kg_server.sparql.syntax import Edits
 
 Row = Sequence[Term | None]
 

@@ -1,0 +1,71 @@
+"""Answers over tables that people bring, where what they ask stands in a column that is no link, or in two tables."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from calls import call
+from kg_adapters.importing.build import build_store
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.import_options import ImportOptions
+from kg_adapters.local.store import open_store
+from tables import written
+
+CODES = ["AAA", "BBB", "CCC", "DDD", "EEE", "FFF", "GGG", "HHH", "III", "LAX"]
+NAMES = [*(f"{code.title()} Field" for code in CODES[:-1]), "Los Angeles Intl"]
+
+
+def _rows(header: str, *rows: str) -> str:
+    return "\n".join((header, *rows, ""))
+
+
+TABLES = {
+    "airports.csv": _rows("faa,name,alt", *(f"{code},{name},1" for code, name in zip(CODES, NAMES, strict=True))),
+    # Every tenth destination is no airport: too many for a link.
+    "flights.csv": _rows(
+        "carrier,origin,dest,delay",
+        *(f"U{at % 2},{CODES[at % 3]},{'XXX' if at % 10 == 0 else CODES[at % 10]},{at}" for at in range(40)),
+    ),
+    "weather.csv": _rows("origin,hour,temp", *(f"{CODES[at % 3]},{at},{at}.5" for at in range(30))),
+}
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("airports")
+    build_store(written(folder, TABLES), folder / "store", ImportOptions())
+    return folder / "store"
+
+
+@pytest.fixture
+async def airports(imported: Path) -> AsyncIterator[LocalAdapter]:
+    """Flights between airports, whose destinations are no links."""
+    graph = LocalAdapter(open_store(imported))
+    yield graph
+    await graph.aclose()
+
+
+HELD = "it holds texts such as 'BBB', not links; 4 have 'LAX', the id or a value of "
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("Compose", {"expression": 'Where[Type[flights], dest = "Los Angeles Intl"]'}),
+        ("Compose", {"expression": 'Count[Where[Type[flights], delay > 3, dest = "Los Angeles Intl"]]'}),
+        ("Compose", {"expression": 'Count[Where[Type[flights], dest != "Los Angeles Intl"]]'}),
+        ("Compose", {"expression": "Degree[LAX, -dest]"}),
+        ("GetNeighbor", {"entity": "LAX", "relation": "dest", "direction": "in"}),
+        ("Degree", {"entity": "Los Angeles Intl", "relation": "dest", "direction": "in"}),
+        ("Sparql", {"query": "SELECT ?f { ?f relation:dest entity:LAX }"}),
+        ("Sparql", {"query": 'SELECT ?f { ?f relation:dest "Los Angeles Intl" }'}),
+        ("Sparql", {"query": 'SELECT ?f { ?f relation:dest ?a . ?a rdfs:label "Los Angeles Intl" }'}),
+    ],
+)
+async def test_what_a_column_holds_by_its_code_is_not_denied_under_its_name(
+    airports: LocalAdapter, tool: str, arguments: dict[str, str]
+) -> None:
+    answer = await call(airports, tool, **arguments)
+    assert HELD in answer.text.replace("It holds", "it holds")
+    assert answer.data.get("knowledge") in {"unknown", "stated"}
