@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
-from typing import Final, TypeAlias
+from typing import Final, Self, TypeAlias
 from typing import Literal as Choice
 
 from rapidfuzz import fuzz
@@ -17,9 +17,10 @@ from kg_adapters.profile import MAX_CLASSES, ClassProfile, GraphProfile
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
 from kg_boundary.shown import in_quotes, shown
+from kg_server.answers.columns import joined, owners_of
 from kg_server.answers.coverage import folded
 from kg_server.answers.intermediates import opened, without_label
-from kg_server.answers.results import Answer, Line, Over, Piece, SchemaResult, fitted, fitting, terms_of_lines
+from kg_server.answers.results import Answer, Line, Note, Over, Piece, SchemaResult, fitted, fitting, terms_of_lines
 from kg_server.concurrency import off_loop
 from kg_server.names import MAX_LABEL, Names, names_of
 from kg_server.naming.entities import identify
@@ -80,20 +81,33 @@ SchemaCache: TypeAlias = AnswerCache[Question, SchemaSeen]
 
 @dataclass(frozen=True, slots=True)
 class SchemaEntry:
-    """A class, relation or feature of a definition, how often it occurs, and an example."""
+    """A class, relation or feature, how often it occurs, in which of several classes, and an example."""
 
     kind: Kind
     iri: Node
     label: str | None
     count: Count
     example: tuple[Piece, ...]
+    owners: tuple[Piece, ...] = ()
 
     @property
     def line(self) -> Line:
         """The line that shows it."""
         what = Over(self.iri) if self.kind != "class" and isinstance(self.iri, Iri) else self.iri
         example = (", e.g. ", *self.example) if self.example else ()
-        return Line((f"{self.kind} | ", what, " | ", self.count, *example))
+        owners = (": ", *self.owners) if self.owners else ()
+        return Line((f"{self.kind} | ", what, " | ", self.count, *owners, *example))
+
+    def with_owners(self, profile: GraphProfile) -> Self:
+        """Return the entry with how often the instances of each class have it, where several have."""
+        if self.kind == "class" or not isinstance(self.iri, Iri):
+            return self
+        counted: list[Note] = []
+        for each in owners_of(profile, self.iri):
+            known = each.property(self.iri)
+            if each.iri is not None and known is not None:
+                counted.append((f"{known.facts:,} of ", each.iri))
+        return replace(self, owners=joined(counted)) if counted else self
 
 
 def entries_of(schema: GraphSchema) -> list[SchemaEntry]:
@@ -218,7 +232,7 @@ class _View:
         meant |= {each.relation for each in await self.graph.find_relations(text, limit=MOST_ALIKE)}
         like = await off_loop(lambda: [each for each in every if each.iri in meant or _is_like(wanted, each)])
         if like:
-            return await self._listed(like, f"Like {quoted}: ")
+            return await self._listed([each.with_owners(profile) for each in like], f"Like {quoted}: ")
         relations = {each.entity for each in await near_relations(self.meaning, self.schema, text)}
         classes = {each.entity for each in await near_classes(self.meaning, self.schema, text)}
         near = [each for each in every if each.iri in (classes if each.kind == "class" else relations)]

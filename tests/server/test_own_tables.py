@@ -69,3 +69,22 @@ async def test_what_a_column_holds_by_its_code_is_not_denied_under_its_name(
     answer = await call(airports, tool, **arguments)
     assert HELD in answer.text.replace("It holds", "it holds")
     assert answer.data.get("knowledge") in {"unknown", "stated"}
+
+
+ROWS = "14 of flights (type:flights) and 10 of weather (type:weather)"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "told"),
+    [
+        ("GetNeighbor", {"entity": "AAA", "relation": "origin", "direction": "in"}, f"24 incoming origin, {ROWS}"),
+        ("Degree", {"entity": "AAA", "relation": "origin", "direction": "in"}, f"over origin, {ROWS}."),
+        ("Compose", {"expression": "Degree[AAA, -origin]"}, f"24. -origin: {ROWS}."),
+        ("Compose", {"expression": "Count[Neighbor[AAA, -origin]]"}, f"24. -origin: {ROWS}."),
+        ("Schema", {"about": "origin"}, "| 70: 40 of flights (type:flights) and 30 of weather (type:weather), e.g."),
+    ],
+)
+async def test_rows_of_two_tables_with_one_column_are_told_apart(
+    airports: LocalAdapter, tool: str, arguments: dict[str, str], told: str
+) -> None:
+    assert told in (await call(airports, tool, **arguments)).text.replace(" (relation:origin)", "")

@@ -1,4 +1,4 @@
-"""Texts that relations hold where links to an entity were looked for, as in a column of a table that was not linked."""
+"""What columns of tables hold: texts where links were looked for, and rows of several tables in one relation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from kg_adapters.models import Count
-from kg_adapters.profile import ClassProfile, PropertyProfile
+from kg_adapters.profile import ClassProfile, GraphProfile, PropertyProfile
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import Iri, Literal, Node
 from kg_adapters.values import value_kind
 from kg_boundary.shown import in_quotes
+from kg_server.answers.results import Note
 from kg_server.concurrency import load
 from kg_server.names import MAX_LABEL
 
@@ -101,3 +102,56 @@ async def _texts_of(graph: KGAdapter, entity: Node) -> Sequence[str]:
     values = [] if page is None else [each.value for each in page.features]
     texts = [each.value for each in values if value_kind(each) == "text" and len(each.value) <= _LONGEST_TEXT]
     return list(dict.fromkeys((unquote(entity.local_part), *texts)))
+
+
+_MOST_OWNERS: Final = 4
+
+
+def owners_of(profile: GraphProfile, relation: Iri) -> Sequence[ClassProfile]:
+    """Return the classes whose instances have a relation, the largest first.
+
+    Empty where it is a single one, where they are more than a few, or where one is a subclass of another.
+    """
+    found = [each for each in profile.classes if _has_any(each, [relation])]
+    wider = {iri for each in found for iri in each.broader}
+    several = 1 < len(found) <= _MOST_OWNERS and profile.complete
+    return found if several and wider.isdisjoint(each.iri for each in found) else ()
+
+
+async def by_owner(graph: KGAdapter, relation: Iri, among: "SetExpression") -> Note:
+    """Return of which classes the members of a set are that a relation leads from: `49 flights, 42 weather`.
+
+    Empty where it leads from those of one class only; a remote graph is not asked for it.
+    """
+    owners = () if graph.remote else owners_of(await graph.profile(), relation)
+    if not owners:
+        return ()
+    await load("kg_adapters.set_walking")
+    from kg_adapters.algebra import Instances, Intersect
+    from kg_adapters.set_requests import Listed, SetRequest
+    from kg_adapters.set_walking import compute_sets
+
+    counted: list[Note] = []
+    for iri in (each.iri for each in owners if each.iri is not None):
+        request = SetRequest(Listed(Intersect((among, Instances(iri)))), limit=0, witnesses=0)
+        if (count := (await compute_sets(graph, request)).count).value:
+            counted.append((f"{count} of ", iri))
+    return joined(counted) if len(counted) > 1 else ()
+
+
+async def heads_by_owner(graph: KGAdapter, entity: Node, relations: Sequence[Iri]) -> Note:
+    """Return the same of what leads to an entity over one relation; empty for several."""
+    if len(relations) != 1 or graph.remote or not owners_of(await graph.profile(), relations[0]):
+        return ()
+    await load("kg_adapters.set_walking")
+    from kg_adapters.algebra import Hop, HopPath, Members, Reached, Step
+
+    return await by_owner(
+        graph, relations[0], Reached(Members((entity,)), HopPath((Hop((Step(relations[0], "in"),)),)))
+    )
+
+
+def joined(notes: Sequence[Note]) -> Note:
+    """Return notes in a row, with commas and an `and` between them."""
+    marks = ("", *[", "] * (len(notes) - 2), *[" and "] * (len(notes) > 1))
+    return tuple(piece for mark, note in zip(marks, notes, strict=True) for piece in (mark, *note))

@@ -12,8 +12,8 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest, past_the_end, read_cursor, write_cursor
 from kg_adapters.terms import Fact, Iri, Node, Triple, node_key
 from kg_boundary.shown import shown_within
-from kg_server.answers.results import Knowledge, Note, Over
 from kg_server.answers.columns import texts_instead
+from kg_server.answers.results import Knowledge, Note, Over
 from kg_server.concurrency import load
 from kg_server.names import MAX_LABEL, Names
 

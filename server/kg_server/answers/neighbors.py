@@ -11,6 +11,7 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.terms import Attribute, Fact, Iri, Node, Term, Triple
 from kg_boundary.shown import in_quotes
+from kg_server.answers.columns import heads_by_owner
 from kg_server.answers.coverage import OPPOSITE, BothWays, InverseOf, absence, both_ways, thinness, without_twins
 from kg_server.answers.details import FactDetails
 from kg_server.answers.intermediates import CLOSED, when, with_intermediates
@@ -21,11 +22,13 @@ from kg_server.answers.results import (
     Knowledge,
     Line,
     NeighborsResult,
+    Note,
     Over,
     Piece,
     fitted_rows,
     fitting,
     in_columns,
+    terms_of_lines,
     token_count,
 )
 from kg_server.names import MAX_LABEL, Names, names_of, terms_of
@@ -101,6 +104,7 @@ class NeighborQuery:
         limit: The most facts of a page.
         cursor: Where the page begins.
         both: What is stated over the relation or its inverse, where it has one.
+        owners: Of which classes those are that one relation leads to the entity from, where they are of several.
     """
 
     asked: str
@@ -110,6 +114,7 @@ class NeighborQuery:
     limit: int
     cursor: str | None
     both: BothWays | None
+    owners: Note = ()
 
     @property
     def relations(self) -> Sequence[Iri] | None:
@@ -119,7 +124,8 @@ class NeighborQuery:
     @property
     def terms(self) -> Sequence[Node]:
         """What the summary names."""
-        return (self.entity, *(self.relations or ()), *(() if self.both is None else self.both.inverses))
+        inverses = () if self.both is None else self.both.inverses
+        return (self.entity, *(self.relations or ()), *inverses, *terms_of_lines([Line(self.owners)]))
 
     def has(self, names: Names) -> str:
         """Return how the relation was read, unless that is obvious, and the entity."""
@@ -163,6 +169,7 @@ async def neighborhood(
     """
     node = await entity_of(graph, entity)
     chosen, both = None, None
+    owners: Note = ()
     if relation is not None:
         try:
             chosen = await relation_of(graph, relation, around=[node], trusting=graph.remote)
@@ -170,7 +177,8 @@ async def neighborhood(
             await require_entity(graph, entity)
             return Answer(NeighborsResult(status="empty", summary=await no_such_relation(graph, node, error)))
         both = await both_ways(graph, node, chosen.relations, direction)
-    query = NeighborQuery(entity, node, chosen, direction, limit, cursor, both)
+        owners = () if direction == "out" else await heads_by_owner(graph, node, chosen.relations)
+    query = NeighborQuery(entity, node, chosen, direction, limit, cursor, both, owners)
     page = await _page(graph, query)
     if page.facts or cursor is not None:
         details = None if details_s is None else FactDetails(graph, query.entity, details_s)
@@ -328,7 +336,7 @@ def _summary(
     adjective, shown, sampled = ADJECTIVES[query.direction], len(page.facts), ""
     if query.chosen is not None:
         side = "" if query.direction == "out" else f" {adjective}"
-        extent = f"{query.has(names)} has {_extent(query, page, table, names, side)}{how}"
+        extent = f"{query.has(names)} has {_extent(query, page, table, names, side)}{how}{_of(query.owners, names)}"
     else:
         relations = f" over {table.relations:,} relations" if page.truncated and table.relations > 1 else ""
         extent = f"{query.has(names)} has {page.total.of(f'{adjective} fact')}{relations}"
@@ -340,6 +348,11 @@ def _summary(
     return (
         f"{extent}:{more}" if query.relations is not None else f"{extent}, all here{_others(query, incoming, names)}."
     )
+
+
+def _of(owners: Note, names: Names) -> str:
+    """Return behind a comma of which classes something is; nothing where that is not known."""
+    return f", {Line(owners).shown(names)}" if owners else ""
 
 
 def _extent(query: NeighborQuery, page: NeighborPage, table: RelationTable, names: Names, side: str) -> str:
@@ -431,8 +444,10 @@ async def degree_of(
     degree, both = await _counted_degree(graph, node, chosen, direction)
     counts = sorted(degree.relations, key=lambda each: (each.direction == "in", -each.count.value, each.relation))
     read = () if chosen is None else chosen.relations
-    names = await names_of(graph, (node, *(each.relation for each in counts), *read))
-    note = f"{'' if both is None else both.said(names)}.{_overlaps(counts, (await graph.profile()).inverse_of, names)}"
+    owners = () if chosen is None or direction == "out" else await heads_by_owner(graph, node, chosen.relations)
+    names = await names_of(graph, (node, *(each.relation for each in counts), *read, *terms_of_lines([Line(owners)])))
+    said = "" if both is None else both.said(names)
+    note = f"{said}{_of(owners, names)}.{_overlaps(counts, (await graph.profile()).inverse_of, names)}"
     knowledge: Knowledge = "stated" if counts else "unknown"
     if chosen is not None and not counts:
         missing = await absence(graph, node, chosen.relations, direction)

@@ -20,6 +20,7 @@ from kg_adapters.algebra import (
     Meets,
     Members,
     Minus,
+    NumberOf,
     Numbers,
     Outranks,
     Reached,
@@ -38,10 +39,10 @@ from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import Literal, Node
 from kg_adapters.values import compared_kind_of, unit_of, value_kind
 from kg_boundary.shown import in_quotes
+from kg_server.answers.columns import by_owner, texts_instead
 from kg_server.answers.coverage import NEARLY_ALL, absence, counted_clause, folded, thinness
 from kg_server.answers.remarks import first_without, led_elsewhere, left_out
 from kg_server.answers.results import Knowledge, Note, Over
-from kg_server.answers.columns import texts_instead
 from kg_server.compose.lines import RemarkRequest, Told, exactness, noun, plain_number
 from kg_server.compose.naming import count_of
 from kg_server.names import MAX_LABEL, names_of
@@ -58,6 +59,7 @@ async def remarks_on(
         notes = ((f"Over {noun(members, 'node')}.",), *notes)
     if asked.counting or isinstance(asked.question, Aggregated):
         notes = (*await _operands(graph, asked, computed, request), *notes)
+    notes = (*notes, *await _by_owner(graph, asked))
     instead = await _texts_instead(graph, asked.of)
     if instead:
         return (*notes, *instead), "unknown" if computed.count == Count(0) else knowledge
@@ -252,6 +254,22 @@ async def _by_profile(graph: KGAdapter, among: SetExpression, path: HopPath) -> 
         return ()
     clause = counted_clause(known)
     return f"{clause[0].upper()}{clause[1:]} (", over, "); the others are left out."
+
+
+async def _by_owner(graph: KGAdapter, asked: RemarkRequest) -> Sequence[Note]:
+    """Return of which classes those are that one relation leads from, where they are counted together."""
+    match asked.question:
+        case Listed(Reached(_, path) as reached):
+            pass
+        case Tabled(of, (NumberOf(path),)):
+            reached = Reached(of, path)
+        case _:
+            return ()
+    (first, *_), every = path.hops[-1].steps or [None], path.hops[-1]
+    if first is None or first.direction == "out" or every.repeated or len(every.steps or ()) > 1:
+        return ()
+    counted = await by_owner(graph, first.relation, reached)
+    return [(Over(first.relation, backwards=True), ": ", *counted, ".")] if counted else ()
 
 
 async def _texts_instead(graph: KGAdapter, of: SetExpression) -> Sequence[Note]:

@@ -11,10 +11,10 @@ from kg_adapters.protocol import KGAdapter, SupportsSparql
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import Iri, Literal, Node
 from kg_boundary.shown import clipped, in_quotes, shown_within
+from kg_server.answers.columns import texts_instead
 from kg_server.answers.coverage import absence
 from kg_server.answers.remarks import first_without
 from kg_server.answers.results import Knowledge, Line, Over
-from kg_server.answers.columns import texts_instead
 from kg_server.names import MAX_LABEL, Names, names_of, shown_literal
 from kg_server.naming.entities import MOST_NEAR, SHOWN, Identity, identify
 from kg_server.sparql.outline import outline_of
