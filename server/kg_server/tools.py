@@ -235,8 +235,8 @@ class Tools:
         self, entity: EntityId, relation: RelationId | None = None, direction: Direction = "both"
     ) -> Annotated[CallToolResult, DegreeResult]:
         """Count an entity's distinct neighbours, also by relation."""
-        await load("kg_server.answers.neighbors")
-        from kg_server.answers.neighbors import degree_of
+        await load("kg_server.answers.degree")
+        from kg_server.answers.degree import degree_of
 
         return await self._about(
             [entity],

@@ -226,3 +226,20 @@ async def test_the_inverse_of_a_hub_is_named_where_it_is_not_walked(graph_of: Ca
     reply = await call(graph_of(FAMILY + many), "GetNeighbor", entity="e:p0", relation="child", limit=3)
     assert reply.plain.summary.endswith('More may be stored the other way, as parent: direction="in".')
     assert len(rows(reply.data["triples"])) == 3
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "told"),
+    [
+        ("GetNeighbor", {"entity": "e:p0"}, ". Stored the other way only: 2 of child as -parent."),
+        ("GetNeighbor", {"entity": "e:p0", "direction": "in"}, ". Stored the other way only: 2 of -parent as child."),
+        ("GetNeighbor", {"entity": "e:p1"}, "shows 1 more: child 1."),
+        ("Sparql", {"query": "SELECT * { e:p0 e:child ?x }"}, "parent, holds 3 more links in all: (e:child|^e:parent)"),
+        ("Sparql", {"query": "SELECT * { e:p0 e:child|^e:parent ?x }"}, "5 rows, all here."),
+        ("Sparql", {"query": "SELECT (COUNT(*) AS ?n) { ?x @'parent' ?y }"}, "child, holds 3 more links in all: "),
+    ],
+)
+async def test_facts_of_one_direction_name_the_inverse_that_holds_more(
+    graph_of: Callable[[str], LocalAdapter], tool: str, arguments: dict[str, str], told: str
+) -> None:
+    assert told in (await call(graph_of(FAMILY), tool, **arguments)).plain.summary

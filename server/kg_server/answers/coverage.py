@@ -1,7 +1,7 @@
 """What a missing fact means: how completely a graph records a relation, and the inverses that record it instead."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -140,6 +140,28 @@ async def both_ways(graph: KGAdapter, node: Node, relations: tuple[Iri, ...], di
         seen.setdefault(one_way(fact, inverse_of), fact)
     turned = tuple(seen.values())[len(straight) :]
     return replace(found, straight=straight, turned=turned, degree=_degree(node, dict.fromkeys((*ahead, *behind))))
+
+
+async def more_by_inverses(
+    graph: KGAdapter, facts: Collection[Fact], opposite: Iterable[RelationCount]
+) -> Sequence[tuple[Iri, Iri, Count]]:
+    """Return relations of an entity, with their inverse and how many facts are stored over that one only.
+
+    Args:
+        graph: The graph.
+        facts: All of its facts in one direction.
+        opposite: How many it has in the other direction, by relation.
+    """
+    inverse_of = (await graph.profile()).inverse_of
+    counts = {each.relation: each.count for each in opposite}
+    turned: dict[tuple[Iri, Iri], set[Fact]] = {}
+    for fact in facts:
+        inverse = inverse_of(fact.relation) or fact.relation
+        if isinstance(fact, Triple) and inverse_of(inverse) and inverse in counts and fact.head != fact.tail:
+            turned.setdefault((fact.relation, inverse), set()).add(Triple(fact.tail, inverse, fact.head))
+    held = await graph.contains(set[Fact]().union(*turned.values())) if turned else frozenset[Fact]()
+    more = [(*pair, counts[pair[1]].value - len(twins & held), counts[pair[1]].exact) for pair, twins in turned.items()]
+    return [(relation, inverse, Count(number, exact=exact)) for relation, inverse, number, exact in more if number > 0]
 
 
 async def without_twins(graph: KGAdapter, node: Node, page: NeighborPage) -> NeighborPage:

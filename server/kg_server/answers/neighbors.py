@@ -1,4 +1,4 @@
-"""GetNeighbor and Degree: the neighbours of an entity, and its relations with their counts."""
+"""GetNeighbor: the facts around an entity."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -6,28 +6,25 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
-from kg_adapters.models import NO_FEATURES, Count, Degree, Direction, NeighborPage, RelationCount
+from kg_adapters.models import NO_FEATURES, Count, Direction, NeighborPage, RelationCount
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.terms import Attribute, Fact, Iri, Node, Term, Triple
 from kg_boundary.shown import in_quotes
 from kg_server.answers.columns import heads_by_owner
-from kg_server.answers.coverage import OPPOSITE, BothWays, InverseOf, absence, both_ways, thinness, without_twins
+from kg_server.answers.coverage import OPPOSITE, BothWays, absence, both_ways, more_by_inverses, without_twins
 from kg_server.answers.details import FactDetails
 from kg_server.answers.intermediates import CLOSED, when, with_intermediates
 from kg_server.answers.results import (
     Answer,
     AnswerRows,
-    DegreeResult,
     Knowledge,
     Line,
     NeighborsResult,
     Note,
     Over,
     Piece,
-    fitted_rows,
     fitting,
-    in_columns,
     terms_of_lines,
     token_count,
 )
@@ -211,8 +208,8 @@ async def _fitted(
 ) -> Answer:
     """Return the answer that shows as much of a page as fits; a smaller page is asked for, which has its own cursor."""
     counts = await _counts(graph, query, page)
-    incoming = await _counts_of_incoming(graph, query, page)
-    relations = (each.relation for each in (*counts, *(incoming or ())))
+    other = await _other_way(graph, query, page)
+    relations = (each.relation for each in (*counts, *(() if other is None else other.counts)))
     if details is not None:
         await details.read(page.facts)
     terms = (*query.terms, *terms_of(page.facts), *relations, *(details.terms if details is not None else ()))
@@ -221,7 +218,7 @@ async def _fitted(
         named = details.named(named)
     names = await with_intermediates(graph, page.facts, named, (query.entity,))
     if not page.truncated:
-        answer = _answer(query, page, RelationTable(tuple(counts), (), len(counts)), names, incoming, details)
+        answer = _answer(query, page, RelationTable(tuple(counts), (), len(counts)), names, other, details)
         if answer.tokens <= max_tokens:
             return answer
     table = relation_table(names, counts, int((max_tokens - _SUMMARY_TOKENS) * TABLE_SHARE))
@@ -232,7 +229,7 @@ async def _fitted(
             page = await _page(graph, replace(query, limit=fits))
             if details is not None:
                 await details.read(page.facts)
-        answer = _answer(query, page, table, names, incoming, details)
+        answer = _answer(query, page, table, names, other, details)
         if fits <= 1 or answer.tokens <= max_tokens:
             return answer
         fits = max(1, min(fits - 1, fits * max_tokens // answer.tokens))
@@ -259,13 +256,26 @@ async def _counts(graph: KGAdapter, query: NeighborQuery, page: NeighborPage) ->
     return [*counts, *(RelationCount(relation, "out", Count(n)) for relation, n in many.items())]
 
 
-async def _counts_of_incoming(
-    graph: KGAdapter, query: NeighborQuery, page: NeighborPage
-) -> Sequence[RelationCount] | None:
-    """Count what leads to an entity whose own facts are shown; a remote graph, where a hub takes long, is not asked."""
-    if graph.remote or query.direction != "out" or query.relations is not None or page.truncated:
+@dataclass(frozen=True, slots=True)
+class _OtherWay:
+    """What leads the other way where all facts of one direction are shown.
+
+    Args:
+        counts: How many facts there are, by relation.
+        inverses: The relations that are shown, with their inverses and how many facts only these hold.
+    """
+
+    counts: Sequence[RelationCount]
+    inverses: Sequence[tuple[Iri, Iri, Count]]
+
+
+async def _other_way(graph: KGAdapter, query: NeighborQuery, page: NeighborPage) -> _OtherWay | None:
+    """Count what leads the other way; a remote graph, where a hub takes long, is not asked."""
+    if graph.remote or query.direction == "both" or query.relations is not None or page.truncated:
         return None
-    return (await graph.degrees([query.entity], direction="in"))[query.entity].relations
+    degrees = await graph.degrees([query.entity], direction=OPPOSITE[query.direction])
+    counts = degrees[query.entity].relations
+    return _OtherWay(counts, await more_by_inverses(graph, page.facts, counts))
 
 
 def _answer(
@@ -273,7 +283,7 @@ def _answer(
     page: NeighborPage,
     table: RelationTable,
     names: Names,
-    incoming: Sequence[RelationCount] | None,
+    other: _OtherWay | None,
     details: FactDetails | None,
 ) -> Answer:
     rows = AnswerRows(list(_lines(query, page, names)), names)
@@ -281,7 +291,7 @@ def _answer(
     closed = f" {CLOSED}" if names.closed else ""
     result = NeighborsResult(
         status="truncated" if page.truncated else "ok",
-        summary=_summary(query, page, table, names, incoming) + closed + noted,
+        summary=_summary(query, page, table, names, other) + closed + noted,
         triples=rows.facts(Triple),
         values=rows.facts(Attribute),
         outgoing=names.counts(table.counts, "out"),
@@ -324,7 +334,7 @@ def _summary(
     page: NeighborPage,
     table: RelationTable,
     names: Names,
-    incoming: Sequence[RelationCount] | None,
+    other: _OtherWay | None,
 ) -> str:
     how, more = ("", "") if query.both is None else (query.both.said(names), _elsewhere(query.both, names))
     over = query.over(page.facts)
@@ -336,7 +346,9 @@ def _summary(
     adjective, shown, sampled = ADJECTIVES[query.direction], len(page.facts), ""
     if query.chosen is not None:
         side = "" if query.direction == "out" else f" {adjective}"
-        extent = f"{query.has(names)} has {_extent(query, page, table, names, side)}{how}{_of(query.owners, names)}"
+        extent = (
+            f"{query.has(names)} has {_extent(query, page, table, names, side)}{how}{behind_comma(query.owners, names)}"
+        )
     else:
         relations = f" over {table.relations:,} relations" if page.truncated and table.relations > 1 else ""
         extent = f"{query.has(names)} has {page.total.of(f'{adjective} fact')}{relations}"
@@ -345,12 +357,10 @@ def _summary(
         return f'{extent}; {shown} here{sampled}. Next page: cursor="{page.cursor}".{more}'
     if query.cursor is not None:
         return f"{extent}; the last {shown} here.{more}"
-    return (
-        f"{extent}:{more}" if query.relations is not None else f"{extent}, all here{_others(query, incoming, names)}."
-    )
+    return f"{extent}:{more}" if query.relations is not None else f"{extent}, all here{_others(query, other, names)}."
 
 
-def _of(owners: Note, names: Names) -> str:
+def behind_comma(owners: Note, names: Names) -> str:
     """Return behind a comma of which classes something is; nothing where that is not known."""
     return f", {Line(owners).shown(names)}" if owners else ""
 
@@ -373,17 +383,29 @@ def _extent(query: NeighborQuery, page: NeighborPage, table: RelationTable, name
     return f"{page.total}{side} facts over {len(asked)} relations called {called} ({listed}){to}"
 
 
-def _others(query: NeighborQuery, incoming: Sequence[RelationCount] | None, names: Names) -> str:
-    """Return half a sentence on what leads to an entity whose own facts are shown; None where nobody counted it."""
+def _others(query: NeighborQuery, other: _OtherWay | None, names: Names) -> str:
+    """Return half a sentence on what leads the other way where all of one direction is shown, and is not in it."""
+    more = "" if other is None else _by_inverses(query, other, names)
     if query.direction != "out":
-        return ""
-    if not incoming:
-        return '; direction="in" shows what leads to it' if incoming is None else "; nothing leads to it"
-    groups = _by_name(names, incoming, ",")
+        return more
+    if other is None or not other.counts:
+        return '; direction="in" shows what leads to it' if other is None else "; nothing leads to it"
+    groups = _by_name(names, other.counts, ",")
     parts = [_together(name, same) for name, same in groups[:MOST_INCOMING]]
-    rest = sum(len(same) for _, same in groups[MOST_INCOMING:])
-    more = f" and {rest} more relation{'' if rest == 1 else 's'}" if rest else ""
-    return f'; direction="in" shows {sum(each.count.value for each in incoming):,} more: {", ".join(parts)}{more}'
+    left = sum(len(same) for _, same in groups[MOST_INCOMING:])
+    rest = f" and {left} more relation{'' if left == 1 else 's'}" if left else ""
+    every = sum(each.count.value for each in other.counts)
+    return f'; direction="in" shows {every:,} more: {", ".join(parts)}{rest}{more}'
+
+
+def _by_inverses(query: NeighborQuery, other: _OtherWay, names: Names) -> str:
+    """Return half a sentence on facts that are stored over the inverse of a relation that is shown, and only there."""
+    mark, back = ("", "-") if query.direction == "out" else ("-", "")
+    parts = [
+        f"{count} of {mark}{names.relation(relation)} as {back}{names.relation(inverse)}"
+        for relation, inverse, count in other.inverses[:MOST_INCOMING]
+    ]
+    return f". Stored the other way only: {', '.join(parts)}" if parts else ""
 
 
 def _elsewhere(both: BothWays, names: Names) -> str:
@@ -424,90 +446,3 @@ async def _nothing(graph: KGAdapter, query: NeighborQuery, max_tokens: int) -> A
         incoming=names.counts(table.counts, "in"),
     )
     return Answer(result, () if turned is not None else table.lines)
-
-
-async def degree_of(
-    graph: KGAdapter, *, entity: str, relation: str | None, direction: Direction, max_tokens: int
-) -> Answer:
-    """Answer Degree.
-
-    Raises:
-        InvalidRequest: An id is not one.
-        UnknownEntity: The graph does not mention the entity.
-        UnknownRelation: No triple has the relation.
-    """
-    node = await require_entity(graph, entity)
-    try:
-        chosen = None if relation is None else await relation_of(graph, relation, around=[node])
-    except NoSuchRelation as error:
-        return Answer(DegreeResult(status="empty", summary=await no_such_relation(graph, node, error)))
-    degree, both = await _counted_degree(graph, node, chosen, direction)
-    counts = sorted(degree.relations, key=lambda each: (each.direction == "in", -each.count.value, each.relation))
-    read = () if chosen is None else chosen.relations
-    owners = () if chosen is None or direction == "out" else await heads_by_owner(graph, node, chosen.relations)
-    names = await names_of(graph, (node, *(each.relation for each in counts), *read, *terms_of_lines([Line(owners)])))
-    said = "" if both is None else both.said(names)
-    note = f"{said}{_of(owners, names)}.{_overlaps(counts, (await graph.profile()).inverse_of, names)}"
-    knowledge: Knowledge = "stated" if counts else "unknown"
-    if chosen is not None and not counts:
-        missing = await absence(graph, node, chosen.relations, direction)
-        note, knowledge = f"{note}{_sentence(missing.clause)}", missing.knowledge
-    elif chosen is not None and all(each.direction == "out" for each in counts):
-        note += _sentence(await thinness(graph, [node], chosen.relations))
-    lines = [Line(in_columns((each.direction, Over(each.relation), each.count))) for each in counts]
-
-    def build(rows: AnswerRows[Line]) -> Answer:
-        here, hidden = counts[: len(rows)], len(counts) - len(rows)
-        cut = f" The {hidden:,} rarest relations are left out; name one to count it, or search Schema(about=…)."
-        result = DegreeResult(
-            status="truncated" if hidden else "ok" if counts else "empty",
-            knowledge=knowledge,
-            summary=f"{_degree_summary(node, chosen, direction, degree, names)}{note}{cut if hidden else ''}",
-            neighbors=degree.neighbors.value,
-            exact=degree.neighbors.exact,
-            outgoing=names.counts(here, "out"),
-            incoming=names.counts(here, "in"),
-            relations=rows.fields()["relations"],
-        )
-        return Answer(result, rows.texts())
-
-    return fitted_rows(AnswerRows(lines, names), build, max_tokens)
-
-
-def _overlaps(counts: Sequence[RelationCount], inverse_of: InverseOf, names: Names) -> str:
-    """Return a sentence on the pairs of lines that count some neighbours twice, over a relation and its inverse."""
-    behind = {each.relation for each in counts if each.direction == "in"}
-    pairs = [(each.relation, inverse_of(each.relation)) for each in counts if each.direction == "out"]
-    both = [f"{names.relation(ahead)} out and {names.relation(back)} in" for ahead, back in pairs if back in behind]
-    return f" Lines that overlap, as inverses: {', '.join(both)}." if both else ""
-
-
-def _sentence(clause: str) -> str:
-    return f" {clause[0].upper()}{clause[1:]}." if clause else ""
-
-
-async def _counted_degree(
-    graph: KGAdapter, node: Node, chosen: Chosen | None, direction: Direction
-) -> tuple[Degree, BothWays | None]:
-    """Count distinct neighbours, over one relation also those that are stored with its inverse.
-
-    Where these are more than are compared, the count is of those that are stored as asked for, and a lower bound.
-    """
-    both = None if chosen is None else await both_ways(graph, node, chosen.relations, direction)
-    if both is not None and both.complete:
-        return both.degree, both
-    relations = None if chosen is None else chosen.relations
-    degree = (await graph.degrees([node], direction=direction, relations=relations))[node]
-    # An entity with an edge to itself is its own neighbour, as sets have it.
-    loops = {Triple(node, each.relation, node) for each in degree.relations}
-    itself = bool(loops) and not loops.isdisjoint(await graph.contains(loops))
-    neighbors = Count(degree.neighbors.value + itself, exact=degree.neighbors.exact and both is None)
-    return replace(degree, neighbors=neighbors), None
-
-
-def _degree_summary(entity: Node, chosen: Chosen | None, direction: Direction, degree: Degree, names: Names) -> str:
-    side = "" if direction == "both" else f"{ADJECTIVES[direction]} "
-    said, over = "", Count(len(degree.relations)).of("relation")
-    if chosen is not None:
-        said, over = chosen.said(names), chosen.shown(names)
-    return f"{said}{names.entity(entity)} has {degree.neighbors.of(f'distinct {side}neighbour')} over {over}"

@@ -32,7 +32,7 @@ from kg_server.concurrency import off_loop
 from kg_server.names import MAX_VALUE, Names, names_of
 from kg_server.naming.meaning import Meaning
 from kg_server.sparql.naming import prepared
-from kg_server.sparql.reasons import LATE, Reason, reason_for
+from kg_server.sparql.reasons import LATE, Reason, one_way_only, reason_for
 from kg_server.sparql.syntax import Edits
 
 Row = Sequence[Term | None]
@@ -135,7 +135,11 @@ async def sparql_query(
     every = "every row" if not answer.truncated and len(rows) == len(answer.rows) else "every row that was fetched"
     once = told_once(rows[0], variables, alike, names, cell, every) if alike else ""
     header = " | ".join(f"?{variable}" for place, variable in enumerate(variables) if place not in alike)
-    remarks = (await rounded_values(graph, answer.rounded), blank_sums(answer, query))
+    remarks = (
+        await rounded_values(graph, answer.rounded),
+        blank_sums(answer, query),
+        await one_way_only(graph, query, run.edits),
+    )
     reason = await _reason(graph, sparql, query, run.edits, answer, time_left_s(_left_s(deadline)))
 
     def build(here: AnswerRows[RowLine]) -> Answer:

@@ -130,6 +130,47 @@ async def reason_for(
         return Reason("unknown", f"Which part of it has no match was not found: {clipped(str(error), _SHOWN)}")
 
 
+async def one_way_only(graph: KGAdapter, query: str, edits: Edits) -> str:
+    """Return which relations of a query have an inverse, not in it, that holds more; empty where none has.
+
+    A remote graph is not asked for it.
+    """
+    if graph.remote:
+        return ""
+    try:
+        outline = outline_of(query)
+    except InvalidRequest:
+        # The guard has read it, so this is a text of a kind that is not looked into here.
+        return ""
+    profile = await graph.profile()
+    walked = {_iri_of(graph, outline, edits, each.verb) for each in outline.statements}
+    named = {_iri_of(graph, outline, edits, (at, at + 1)) for at in range(len(outline.tokens))}
+    pairs = {relation: pair for relation in walked if relation and (pair := profile.inverses_of(relation)) is not None}
+    lacking = {
+        relation: (pair.inverse, pair.only_inverse)
+        if relation == pair.relation
+        else (pair.relation, pair.only_relation)
+        for relation, pair in pairs.items()
+        if not pair.symmetric
+    }
+    more = {relation: end for relation, end in sorted(lacking.items()) if end[1] and end[0] not in named}
+    names = await names_of(graph, [*more, *(inverse for inverse, _ in more.values())])
+    return " ".join(
+        f"The inverse of {names.relation(relation)}, {names.relation(inverse)}, holds {number:,} more links in all: "
+        f"({graph.prefixes.shorten(relation)}|^{graph.prefixes.shorten(inverse)}) walks both."
+        for relation, (inverse, number) in islice(more.items(), _MOST)
+    )
+
+
+def _iri_of(graph: KGAdapter, outline: Outline, edits: Edits, span: Span) -> Iri | None:
+    """Return the one IRI that a part of a statement is, or None."""
+    if span[1] - span[0] != 1:
+        return None
+    token = outline.tokens[span[0]]
+    text = outline.text(span, edits.texts(outline)).strip()
+    return outline.iri(replace(token, kind="iri", text=text) if token.kind == "name" else token, graph.prefixes)
+
+
 def _no_rows_wanted(outline: Outline) -> Reason | None:
     words = [token.keyword or token.text for token in outline.within(outline.main.modifiers)]
     asked_for_none = ("LIMIT", "0") in pairwise(words)
@@ -274,9 +315,4 @@ class _Search:
         return self.outline.text(span, self.edits.texts(self.outline)).strip()
 
     def _iri(self, span: Span) -> Iri | None:
-        """Return the one IRI that a part of a statement is, or None."""
-        if span[1] - span[0] != 1:
-            return None
-        token = self.outline.tokens[span[0]]
-        run = replace(token, kind="iri", text=self._run(span)) if token.kind == "name" else token
-        return self.outline.iri(run, self.graph.prefixes)
+        return _iri_of(self.graph, self.outline, self.edits, span)
