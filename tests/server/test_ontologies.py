@@ -267,3 +267,28 @@ async def test_a_large_tree_is_cut_to_its_budget_and_counts_what_is_left_out(
     assert (cut is None) == (max_tokens == 50_000)
     assert cut is None or int(cut[1]) == len(reply.lines)
     assert max_tokens > 1_000 or ", and " in reply.text
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "told"),
+    [
+        ("Compose", {"expression": "Count[Type[AHU]]"}, "and Neighbor[AHU, -rdfs:subClassOf+] gives its subclasses."),
+        ("Compose", {"expression": "Type[Water Meter]"}, "Schema(about='Water Meter') shows it; it has no subclasses."),
+        (
+            "GetNeighbor",
+            {"entity": "VAV", "relation": "hasLocation"},
+            "a restriction of VAV (brick:VAV).",
+        ),
+        ("Compose", {"expression": "Neighbor[VAV, hasLocation]"}, "Schema(about='VAV') shows it."),
+        (
+            "Sparql",
+            {"query": "SELECT * { ?x brick:hasLocation ?y }"},
+            "is declared here, but no fact has it: ",
+        ),
+        ("Sparql", {"query": "SELECT * { ?x @'feeds' ?y }"}, "but no fact has it. Schema(about='feeds') shows it."),
+    ],
+)
+async def test_what_an_ontology_only_declares_is_shown_the_way_to_its_tree_and_restrictions(
+    tool: str, arguments: dict[str, str], told: str
+) -> None:
+    assert told in (await call(opened(ONTOLOGIES["Brick"], "local"), tool, **arguments)).text

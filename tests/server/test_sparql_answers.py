@@ -143,10 +143,14 @@ LABELLED = {
 }
 
 
+MADE = "The inverse of directed by, director of, holds 1 more link in all: (e:by|^e:made) walks both."
+
+
 async def test_labels_in_the_manner_of_wikidata_are_understood(films: LocalAdapter) -> None:
     for query, (summary, lines) in LABELLED.items():
         reply = await call(films, "Sparql", query=query)
-        assert (reply.plain.summary, reply.plain.lines) == (summary, lines), query
+        told = reply.plain.summary.removesuffix(f" {MADE}")
+        assert (told, reply.plain.lines) == (summary, lines), query
 
 
 NOT_COMPUTED = "It can be computed of none: a variable has no value there, or values of two kinds are compared."
@@ -280,11 +284,11 @@ async def test_rows_that_do_not_fit_are_counted_and_said_to_be_missing(sample: L
     many = await call(sample, "Sparql", query="SELECT * { ?s wdt:P36 ?o }", max_rows=1_000)
     assert few.data["status"] == many.data["status"] == "truncated"
     paged = "Narrow the query, or page with ORDER BY, LIMIT and OFFSET."
-    assert few.summary == f"at least 3 rows; 3 here, since no more were fetched (max_rows=3). {paged}"
+    assert few.summary.startswith(f"at least 3 rows; 3 here, since no more were fetched (max_rows=3). {paged}")
     assert re.match(rf"419 rows; \d+ here, since no more fit into max_tokens=2000\. {re.escape(paged)}", many.summary)
     assert token_count(many.text) <= 2_000
     alike = await call(sample, "Sparql", query="SELECT * { VALUES ?x { 1 } ?s wdt:P36 ?o }", max_rows=5)
-    assert alike.summary.endswith("In every row that was fetched ?x is 1.")
+    assert "In every row that was fetched ?x is 1." in alike.summary
 
 
 class Endless(LocalAdapter):

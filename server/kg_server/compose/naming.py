@@ -44,6 +44,7 @@ from kg_server.compose.syntax import (
 )
 from kg_server.names import MAX_LABEL, names_of
 from kg_server.naming.entities import (
+    CLASSES,
     MOST_DECIDED,
     SHOWN,
     Identity,
@@ -53,11 +54,10 @@ from kg_server.naming.entities import (
     naming_refusal,
     said_of_reading,
     told_apart,
+    without_instances,
 )
 from kg_server.naming.refusals import MisreadExpression, entity_of, id_of, unknown_entity
 from kg_server.naming.relations import MAX_SAMPLED, Chosen, Sort, namesakes, relation_of, said_of_union
-
-_CLASSES: Final = "Schema lists the classes."
 
 _ID_MARKS: Final = frozenset("<>:")
 
@@ -169,7 +169,7 @@ class Naming:
         try:
             found = await class_named(self._graph, owner.text)
         except UnknownName as error:
-            raise MisreadExpression(self._text, owner.span.start, f"{error} {_CLASSES}", owner.text) from error
+            raise MisreadExpression(self._text, owner.span.start, f"{error} {CLASSES}", owner.text) from error
         except KGError as error:
             raise MisreadExpression(self._text, owner.span.start, str(error)) from error
         if found.how:
@@ -178,7 +178,7 @@ class Naming:
         self.heard.given.add(node)
         profile = await self._graph.profile()
         if profile.complete and profile.profile_of(node) is None:
-            problem = f"{in_quotes(owner.text, MAX_LABEL)} is not a class here: it has no instances. {_CLASSES}"
+            problem = await without_instances(self._graph, owner.text, node)
             raise MisreadExpression(self._text, owner.span.start, problem)
         return Instances(node)
 

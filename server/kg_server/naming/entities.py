@@ -14,7 +14,7 @@ from kg_adapters.protocol import KGAdapter, known_profile
 from kg_adapters.set_requests import Listed, SetRequest
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import XSD, Iri, Literal, Node
-from kg_boundary.shown import in_quotes, set_apart
+from kg_boundary.shown import in_quotes, set_apart, shown_within
 from kg_server.answers.cards import sketches_of
 from kg_server.answers.coverage import both_steps, plural
 from kg_server.answers.results import Answer, Verdict, token_count
@@ -32,6 +32,7 @@ from kg_server.naming.misspelling import (
 )
 from kg_server.naming.refusals import id_of, one_error, relation_hint, require_entity
 from kg_server.naming.relations import NoSuchRelation, relation_of
+from kg_server.ontology import CLASS_KINDS
 
 POOL: Final = 50
 """How many candidates a verdict rests on."""
@@ -372,6 +373,25 @@ async def class_named(graph: KGAdapter, text: str) -> Identity:
     if not identity.named and id_of(graph, text) is not None:
         return _by_id(await require_entity(graph, text), text)
     raise await naming_refusal(graph, identity)
+
+
+CLASSES: Final = "Schema lists the classes."
+
+
+async def without_instances(graph: KGAdapter, text: str, node: Node) -> str:
+    """Return what to do with what has no instances: whether it is a class of a tree, and how that is walked."""
+    quoted, relations = in_quotes(text, MAX_LABEL), graph.vocabulary.subclasses
+    described = (await graph.describe([node])).get(node)
+    below = await graph.degrees([node], direction="in", relations=relations) if relations else {}
+    has_subclasses = node in below and below[node].neighbors.value > 0
+    if not has_subclasses and (described is None or CLASS_KINDS.isdisjoint(described.types)):
+        return f"{quoted} is not a class here: it has no instances. {CLASSES}"
+    problem = f"{quoted} is a class without instances here. Schema(about={quoted}) shows it"
+    if not has_subclasses:
+        return f"{problem}; it has no subclasses."
+    names = await names_of(graph, relations[:1])
+    walked = f"Neighbor[{shown_within(text, MAX_LABEL)}, -{names.relation_id(relations[0])}+]"
+    return f"{problem}, and {walked} gives its subclasses."
 
 
 def in_other_number(text: str, classes: Mapping[Node, str | None]) -> list[Node]:

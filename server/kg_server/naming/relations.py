@@ -17,14 +17,16 @@ from kg_adapters.models import RelationCandidate
 from kg_adapters.name_index import RelationIndex, RelationName, own_name
 from kg_adapters.profile import GraphProfile, unit_in
 from kg_adapters.protocol import KGAdapter, known_profile
-from kg_adapters.requests import FeatureRequest
-from kg_adapters.terms import Iri, Node
+from kg_adapters.requests import FeatureRequest, NeighborRequest
+from kg_adapters.terms import BlankNode, Iri, Node
 from kg_boundary.shown import in_quotes, listed, set_apart, shown_within
 from kg_server.answers.coverage import plural
+from kg_server.answers.expressions import OWL
 from kg_server.answers.results import Verdict
 from kg_server.names import MAX_LABEL, Names, names_of
 from kg_server.naming.misspelling import slips_between, words_of
 from kg_server.naming.refusals import id_of
+from kg_server.ontology import PROPERTY_KINDS
 
 Sort: TypeAlias = Choice["relation", "feature"]
 
@@ -37,6 +39,9 @@ _LISTED: Final = 8
 _NAMED_TOGETHER: Final = 3
 _ABOUT: Final = 40
 _SUGGESTED: Final = 3
+_ON_PROPERTY: Final = Iri(f"{OWL}onProperty")
+_HIGHEST: Final = 5
+"""How many levels of class expressions are climbed to the class that they are of."""
 
 
 class NoSuchRelation(InvalidRequest):
@@ -289,6 +294,8 @@ async def _refusal(
         there: Those that come first among what may have been meant: what the nodes have.
         nodes: The entities in question.
     """
+    if declared := await declared_only(graph, text, relation):
+        return NoSuchRelation(declared)
     meant = text if relation is None else relation.local_part
     near = (await _named(graph, there)).find(meant, _SUGGESTED) or await graph.find_relations(meant, limit=_SUGGESTED)
     suggested = [each.relation for each in near]
@@ -306,6 +313,57 @@ async def _refusal(
         has = "has" if len(nodes) == 1 else "have"
         parts.append(f"{whose} {has} {_listed(there, names, by_label=True) if there else f'no {sort}s'}.")
     return NoSuchRelation(" ".join(parts))
+
+
+async def declared_only(graph: KGAdapter, text: str, relation: Iri | None) -> str:
+    """Return where a relation is used that is declared and that no fact has; empty for any other name.
+
+    A remote graph is not asked for it.
+
+    Args:
+        graph: The graph.
+        text: The name.
+        relation: What it is the id of, if it is one.
+    """
+    if graph.remote:
+        return ""
+    found = [] if relation is not None else await graph.search(text, limit=_FOUND)
+    nodes = [each.entity for each in found if fold(each.matched_text) == fold(text)] if relation is None else [relation]
+    described = await graph.describe(nodes)
+    declared = next((each for each in nodes if each in described and PROPERTY_KINDS & {*described[each].types}), None)
+    if not isinstance(declared, Iri) or "relation" in described[declared].roles:
+        return ""
+    number, owners = await _restrictions(graph, declared)
+    names = await names_of(graph, [declared, *owners])
+    shown = names.relation(declared)
+    if not number:
+        about = names.labels.get(declared, text)
+        return f"{shown} is declared here, but no fact has it. Schema(about={in_quotes(about, MAX_LABEL)}) shows it."
+    whose = (
+        f"{' of' if len(owners) == number else ', such as of'} {' and '.join(map(names.entity, owners))}"
+        if owners
+        else ""
+    )
+    about = names.labels.get(owners[0], owners[0].local_part) if owners else text
+    used = "it is used in a restriction" if number == 1 else f"it is used in {number:,} restrictions"
+    where = f"{whose}. Schema(about={in_quotes(about, MAX_LABEL)}) shows {'it' if number == 1 else 'them'}."
+    return f"{shown} is declared here, but no fact has it: {used}{where}"
+
+
+async def _restrictions(graph: KGAdapter, declared: Iri) -> tuple[int, Sequence[Node]]:
+    """Return in how many class expressions a property is restricted, and some of the classes that these are of."""
+    nodes: Sequence[Node] = [declared]
+    relations: frozenset[Iri] | None = frozenset({_ON_PROPERTY})
+    number, owners = 0, dict[Node, None]()
+    for _ in range(_HIGHEST):
+        pages = await graph.neighbors(NeighborRequest(tuple(nodes), "in", relations=relations, limit=_SUGGESTED))
+        number = number or sum(page.total.value for page in pages.values())
+        heads = dict.fromkeys(triple.head for page in pages.values() for triple in page.triples)
+        owners |= dict.fromkeys(each for each in heads if isinstance(each, Iri))
+        nodes, relations = [each for each in heads if isinstance(each, BlankNode)], None
+        if not nodes:
+            break
+    return number, list(owners)[:_SUGGESTED]
 
 
 def _with_inverse(relation: Iri, inverse: Iri | None, names: Names) -> str:

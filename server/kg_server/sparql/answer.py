@@ -135,12 +135,10 @@ async def sparql_query(
     every = "every row" if not answer.truncated and len(rows) == len(answer.rows) else "every row that was fetched"
     once = told_once(rows[0], variables, alike, names, cell, every) if alike else ""
     header = " | ".join(f"?{variable}" for place, variable in enumerate(variables) if place not in alike)
-    remarks = (
-        await rounded_values(graph, answer.rounded),
-        blank_sums(answer, query),
-        await one_way_only(graph, query, run.edits),
-    )
+    remarks = [await rounded_values(graph, answer.rounded), blank_sums(answer, query)]
     reason = await _reason(graph, sparql, query, run.edits, answer, time_left_s(_left_s(deadline)))
+    if reason.knowledge == "stated":
+        remarks.append(await one_way_only(graph, query, run.edits))
 
     def build(here: AnswerRows[RowLine]) -> Answer:
         fields = here.fields()

@@ -17,6 +17,7 @@ from kg_server.answers.remarks import first_without
 from kg_server.answers.results import Knowledge, Line, Over
 from kg_server.names import MAX_LABEL, Names, names_of, shown_literal
 from kg_server.naming.entities import MOST_NEAR, SHOWN, Identity, identify
+from kg_server.naming.relations import declared_only
 from kg_server.sparql.outline import outline_of
 from kg_server.sparql.syntax import Edits, Element, Outline, Span, Statement
 
@@ -155,11 +156,14 @@ async def one_way_only(graph: KGAdapter, query: str, edits: Edits) -> str:
     }
     more = {relation: end for relation, end in sorted(lacking.items()) if end[1] and end[0] not in named}
     names = await names_of(graph, [*more, *(inverse for inverse, _ in more.values())])
-    return " ".join(
-        f"The inverse of {names.relation(relation)}, {names.relation(inverse)}, holds {number:,} more links in all: "
-        f"({graph.prefixes.shorten(relation)}|^{graph.prefixes.shorten(inverse)}) walks both."
-        for relation, (inverse, number) in islice(more.items(), _MOST)
-    )
+    notes: list[str] = []
+    for relation, (inverse, number) in islice(more.items(), _MOST):
+        held = f"{number:,} more link{'' if number == 1 else 's'} in all"
+        both = f"({graph.prefixes.shorten(relation)}|^{graph.prefixes.shorten(inverse)})"
+        notes.append(
+            f"The inverse of {names.relation(relation)}, {names.relation(inverse)}, holds {held}: {both} walks both."
+        )
+    return " ".join(notes)
 
 
 def _iri_of(graph: KGAdapter, outline: Outline, edits: Edits, span: Span) -> Iri | None:
@@ -241,6 +245,8 @@ class _Search:
             return "unknown", turned
         if instead := await self._texts_instead(statement, before):
             return "unknown", instead
+        if relation is not None and (declared := await self._declared_only(relation)):
+            return "unknown", declared
         if head is None or relation is None:
             return "unknown", ""
         names = await names_of(self.graph, [head, relation])
@@ -264,6 +270,11 @@ class _Search:
                 names = await names_of(self.graph, [node, relation])
                 return f"{names.relation(relation)}: {instead.clause(names.entity(node))}."
         return ""
+
+    async def _declared_only(self, relation: Iri) -> str:
+        described = (await self.graph.describe([relation])).get(relation)
+        used = described is None or "relation" in described.roles
+        return "" if used else await declared_only(self.graph, relation.value, relation)
 
     async def _meant(self, span: Span) -> Node | None:
         """Return the entity that a part of a statement is, by its id or as a text that names it."""
