@@ -300,6 +300,13 @@ def holds_values(expression: SetExpression) -> bool:
             return False
 
 
+def owner_of(of: SetExpression) -> Node | None:
+    """Return the class whose instances a set is chosen from; None where it is not chosen from those of one class."""
+    while isinstance(of, Kept | Minus | Best):
+        of = of.sets[0] if isinstance(of, Minus) else of.of
+    return of.owner if isinstance(of, Instances) else None
+
+
 def require_nodes(of: SetExpression) -> None:
     """Refuse a set of values where one of nodes is needed.
 

@@ -308,3 +308,28 @@ def shown_datatype(datatype: Iri, prefixes: Prefixes) -> str:
     if datatype.value.startswith(XSD) and is_plain(datatype.value):
         return f"xsd:{datatype.value.removeprefix(XSD)}"
     return prefixes.shorten(datatype)
+
+
+def plural(noun: str) -> str:
+    """Return the plural of an English noun as it is mostly formed; of `city of France` that of the first word."""
+    head, mark, rest = _split(noun)
+    if head.endswith("person"):
+        formed = f"{head[:-6]}people"
+    elif head.endswith("s") and not head.endswith(("ss", "us", "is", "as", "os")):
+        # The names of tables are mostly plurals.
+        formed = head
+    elif head.endswith(("s", "x", "ch", "sh")):
+        formed = f"{head}es"
+    elif head.endswith("y") and head[-2:-1] not in {"", *"aeiou"}:
+        formed = f"{head[:-1]}ies"
+    else:
+        formed = f"{head}s"
+    return f"{formed}{mark}{rest}"
+
+
+def _split(noun: str) -> tuple[str, str, str]:
+    for mark in (" of ", " in ", " with ", " for ", " ("):
+        head, found, rest = noun.partition(mark)
+        if found:
+            return head, found, rest
+    return noun, "", ""

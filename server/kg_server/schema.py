@@ -22,9 +22,8 @@ from kg_adapters.profile import (
 from kg_adapters.terms import XSD, Iri, Literal, Node
 from kg_adapters.values import number_order, order_of, unit_of
 from kg_boundary.shown import in_quotes, listed, set_apart, shown_within
-from kg_server.answers.coverage import plural
 from kg_server.answers.values import plain_value
-from kg_server.names import MAX_LABEL, Names, shown_label
+from kg_server.names import MAX_LABEL, Names, plural, shown_label
 
 SHOWN_TARGETS: Final = 2
 

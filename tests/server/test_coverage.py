@@ -7,7 +7,8 @@ import pytest
 from calls import call, rows
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
-from kg_server.answers.coverage import MAX_COMPARED, plural
+from kg_server.answers.coverage import MAX_COMPARED
+from kg_server.names import plural
 
 PREFIXES = (
     "@prefix e: <http://e.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . "

@@ -1,5 +1,6 @@
 """Answers over tables that people bring, where what they ask stands in a column that is no link, or in two tables."""
 
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -88,3 +89,18 @@ async def test_rows_of_two_tables_with_one_column_are_told_apart(
     airports: LocalAdapter, tool: str, arguments: dict[str, str], told: str
 ) -> None:
     assert told in (await call(airports, tool, **arguments)).text.replace(" (relation:origin)", "")
+
+
+@pytest.mark.parametrize(
+    ("expression", "told"),
+    [
+        ("Where[Type[weather], dest = AAA]", "No weathers have dest: it is of flights. They have hour, origin, temp."),
+        ("Top[Type[airports], temp, 3]", "No airports have temp: it is of weathers. They have alt."),
+        ("Mean[Where[Type[flights], delay > 3], temp]", "No flights have temp: it is of weathers. They have "),
+        ("Group[Type[airports], -carrier]", "No airports have -carrier. They have alt."),
+    ],
+)
+async def test_a_column_of_another_table_is_named_with_those_that_there_are(
+    airports: LocalAdapter, expression: str, told: str
+) -> None:
+    assert told in re.sub(r" \(relation:\w+\)", "", (await call(airports, "Compose", expression=expression)).text)

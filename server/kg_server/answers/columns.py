@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
-from kg_adapters.models import Count
+from kg_adapters.models import Count, EdgeDirection
 from kg_adapters.profile import ClassProfile, GraphProfile, PropertyProfile
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import Iri, Literal, Node
 from kg_adapters.values import value_kind
-from kg_boundary.shown import in_quotes
-from kg_server.answers.results import Note
+from kg_boundary.shown import in_quotes, listed, shown_within
+from kg_server.answers.results import Note, Over
 from kg_server.concurrency import load
-from kg_server.names import MAX_LABEL
+from kg_server.names import MAX_LABEL, plural
 
 if TYPE_CHECKING:
     from kg_adapters.algebra import SetExpression
@@ -105,6 +105,47 @@ async def _texts_of(graph: KGAdapter, entity: Node) -> Sequence[str]:
 
 
 _MOST_OWNERS: Final = 4
+_NEAR: Final = 4
+_LEAST_LIKE: Final = 75
+
+
+async def not_of_class(graph: KGAdapter, owner: Node, relations: Sequence[Iri], direction: EdgeDirection) -> Note:
+    """Return that no instance of a class has any of some relations, which classes have it, and what it has instead.
+
+    Empty where one has, or where that is not known.
+    """
+    profile = await graph.profile()
+    known = profile.profile_of(owner)
+    if not relations or known is None or not profile.complete or known.looked_at is not None:
+        return ()
+    inverses = {inverse for each in relations if (inverse := profile.inverse_of(each)) is not None}
+    back: EdgeDirection = "in" if direction == "out" else "out"
+    walked = {*((each, direction) for each in relations), *((each, back) for each in inverses)}
+    coverages = [known.coverage(relation, side) for relation, side in walked]
+    if any(each is None or each.having for each in coverages):
+        return ()
+    others = [_many(each) for each in profile.classes if each.iri is not None and _has_any(each, relations)]
+    of_others = f": it is of {listed(others, ', ', _NEAR)}" if direction == "out" and others else ""
+    own = await _nearest(graph, known, relations[0])
+    has = f" They have {', '.join(own)}." if own else ""
+    return (f"No {_many(known)} have ", Over(relations[0], direction == "in"), f"{of_others}.{has}")
+
+
+def _many(known: ClassProfile) -> str:
+    return plural(shown_within(known.label or ("" if known.iri is None else known.iri.local_part), MAX_LABEL))
+
+
+async def _nearest(graph: KGAdapter, known: ClassProfile, relation: Iri) -> Sequence[str]:
+    """Return the relations and features of a class that are called most like one, or else the most frequent."""
+    from rapidfuzz import fuzz
+
+    silent = graph.vocabulary.texts | graph.vocabulary.unwalked
+    own = [each for each in known.properties if each.direction == "out" and each.relation not in silent]
+    called = list(dict.fromkeys(each.label or each.relation.local_part for each in own))
+    wanted = (await graph.labels([relation])).get(relation, relation.local_part).lower()
+    likeness = {each: fuzz.WRatio(wanted, each.lower()) for each in called}
+    like = sorted((each for each in called if likeness[each] >= _LEAST_LIKE), key=lambda each: -likeness[each])
+    return [shown_within(each, MAX_LABEL) for each in (like or called)[:_NEAR]]
 
 
 def owners_of(profile: GraphProfile, relation: Iri) -> Sequence[ClassProfile]:

@@ -15,7 +15,7 @@ from kg_boundary.shown import shown_within
 from kg_server.answers.columns import texts_instead
 from kg_server.answers.results import Knowledge, Note, Over
 from kg_server.concurrency import load
-from kg_server.names import MAX_LABEL, Names
+from kg_server.names import MAX_LABEL, Names, plural
 
 if TYPE_CHECKING:
     from kg_adapters.algebra import Step
@@ -349,31 +349,6 @@ def _none_has_one(coverage: Coverage) -> str:
     if coverage.sampled:
         return f"of {coverage.instances:,} {_many(coverage)} looked at none has one"
     return f"no {_one(coverage)} here has one, so the graph does not know this kind of thing"
-
-
-def plural(noun: str) -> str:
-    """Return the plural of an English noun as it is mostly formed; of `city of France` that of the first word."""
-    head, mark, rest = _split(noun)
-    if head.endswith("person"):
-        formed = f"{head[:-6]}people"
-    elif head.endswith("s") and not head.endswith(("ss", "us", "is", "as", "os")):
-        # The names of tables are mostly plurals.
-        formed = head
-    elif head.endswith(("s", "x", "ch", "sh")):
-        formed = f"{head}es"
-    elif head.endswith("y") and head[-2:-1] not in {"", *"aeiou"}:
-        formed = f"{head[:-1]}ies"
-    else:
-        formed = f"{head}s"
-    return f"{formed}{mark}{rest}"
-
-
-def _split(noun: str) -> tuple[str, str, str]:
-    for mark in (" of ", " in ", " with ", " for ", " ("):
-        head, found, rest = noun.partition(mark)
-        if found:
-            return head, found, rest
-    return noun, "", ""
 
 
 async def _otherwise(graph: KGAdapter, entity: Node, relations: Sequence[Iri]) -> str:

@@ -9,9 +9,8 @@ from kg_adapters.profile import ClassProfile
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
 from kg_boundary.shown import shown_within
-from kg_server.answers.coverage import plural
 from kg_server.answers.results import Note, Over
-from kg_server.names import MAX_LABEL, names_of
+from kg_server.names import MAX_LABEL, names_of, plural
 
 _NOTHING: Final[Note] = ()
 

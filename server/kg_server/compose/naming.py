@@ -21,6 +21,7 @@ from kg_adapters.algebra import (
     Step,
     ValueOf,
     Values,
+    owner_of,
 )
 from kg_adapters.errors import InvalidRequest, KGError, UnknownName, UnknownRelation
 from kg_adapters.models import Count, EdgeDirection, GraphSchema
@@ -31,6 +32,7 @@ from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_adapters.values import compared_as
 from kg_boundary.shown import in_quotes, shown_within
+from kg_server.answers.columns import not_of_class
 from kg_server.answers.coverage import both_steps
 from kg_server.answers.results import Note, Over
 from kg_server.compose.syntax import (
@@ -87,9 +89,10 @@ class Heard:
     given: set[Node] = field(default_factory=set[Node])
     compared: list[Witness] = field(default_factory=list[Witness])
 
-    def note(self, *pieces: str | Node) -> None:
-        """Remember a remark."""
-        self.notes[pieces] = None
+    def note(self, *pieces: str | Term | Over) -> None:
+        """Remember a remark, unless it is empty."""
+        if pieces:
+            self.notes[pieces] = None
 
 
 class Naming:
@@ -330,6 +333,9 @@ class Routes:
             chosen = await self._relation(leg, sort if last else "relation", around, strict=strict or not last)
             before = Reached(of, HopPath(tuple(hops))) if hops else of
             chosen = await self._leading(chosen, leg, before, only_ends=strict and sort == "relation")
+            if around is not None and leg.mark != "~" and (owner := owner_of(around)) is not None:
+                side: EdgeDirection = "in" if leg.mark else "out"
+                self._heard.note(*await not_of_class(self._graph, owner, chosen.relations, side))
             if not last:
                 await self._require(leg, chosen, "relation", await self._listed(chosen.relations))
             hops.append(Hop(await self._steps(chosen.relations, leg), repeated=leg.repeated))

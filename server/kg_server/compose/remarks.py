@@ -30,13 +30,14 @@ from kg_adapters.algebra import (
     ValueOf,
     Values,
     holds_values,
+    owner_of,
 )
 from kg_adapters.models import Count, EdgeDirection
 from kg_adapters.profile import is_unit
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.set_requests import Aggregated, Cell, Column, Computed, Ends, Grouped, Listed, SetRequest, Tabled
 from kg_adapters.set_walking import compute_sets
-from kg_adapters.terms import Literal, Node
+from kg_adapters.terms import Literal
 from kg_adapters.values import compared_kind_of, unit_of, value_kind
 from kg_boundary.shown import in_quotes
 from kg_server.answers.columns import by_owner, texts_instead
@@ -198,7 +199,7 @@ async def _left_out(graph: KGAdapter, of: SetExpression, timeout_s: float) -> tu
             unfit = 0 if by is None else await _unfit(graph, among, by, timeout_s)
             none, kind = every.value - having.value, "" if by is None else by.kind
             over = await _last_over(graph, path)
-            notes.append(await left_out(graph, every.value, none, unfit, over, _owner(among), kept, kind))
+            notes.append(await left_out(graph, every.value, none, unfit, over, owner_of(among), kept, kind))
     return list(filter(None, notes)), bool(shares) and min(shares) >= NEARLY_ALL
 
 
@@ -366,7 +367,7 @@ async def _leaving_nothing(graph: KGAdapter, step: SetExpression, number: str) -
         case Kept(_, Has(path)) | Reached(_, path) | Values(_, path):
             return f"None of the {number} has ", await _last_over(graph, path), "."
         case Kept(among, Linked(HopPath((Hop((Step(relation, "out"), *_)),)) as path, Members((node,)))):
-            led = await led_elsewhere(graph, relation, node, _owner(among)) or (".",)
+            led = await led_elsewhere(graph, relation, node, owner_of(among)) or (".",)
         case Minus((Kept(_, Has()), Kept(_, Linked(path)))):
             led = (".",)
         case Kept(_, Linked(path) | Compares(path) | Numbers(path) | Outranks(ValueOf(path))):
@@ -376,10 +377,3 @@ async def _leaving_nothing(graph: KGAdapter, step: SetExpression, number: str) -
         case _:
             return (f"All {number} are taken away.",)
     return (f"Of {number} none meets the condition on ", await _last_over(graph, path), *led)
-
-
-def _owner(of: SetExpression) -> Node | None:
-    """Return the class of which the members of a set are."""
-    while isinstance(of, Kept | Minus):
-        of = of.of if isinstance(of, Kept) else of.sets[0]
-    return of.owner if isinstance(of, Instances) else None

@@ -16,10 +16,10 @@ from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import XSD, Iri, Literal, Node
 from kg_boundary.shown import in_quotes, set_apart, shown_within
 from kg_server.answers.cards import sketches_of
-from kg_server.answers.coverage import both_steps, plural
+from kg_server.answers.coverage import both_steps
 from kg_server.answers.results import Answer, Verdict, token_count
 from kg_server.concurrency import all_of
-from kg_server.names import MAX_LABEL, names_of
+from kg_server.names import MAX_LABEL, names_of, plural
 from kg_server.naming.misspelling import (
     SMALL_WORDS,
     Slips,

@@ -20,10 +20,9 @@ from kg_adapters.protocol import KGAdapter, known_profile
 from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.terms import BlankNode, Iri, Node
 from kg_boundary.shown import in_quotes, listed, set_apart, shown_within
-from kg_server.answers.coverage import plural
 from kg_server.answers.expressions import OWL
 from kg_server.answers.results import Verdict
-from kg_server.names import MAX_LABEL, Names, names_of
+from kg_server.names import MAX_LABEL, Names, names_of, plural
 from kg_server.naming.misspelling import slips_between, words_of
 from kg_server.naming.refusals import id_of
 from kg_server.ontology import PROPERTY_KINDS
