@@ -104,3 +104,10 @@ async def test_a_column_of_another_table_is_named_with_those_that_there_are(
     airports: LocalAdapter, expression: str, told: str
 ) -> None:
     assert told in re.sub(r" \(relation:\w+\)", "", (await call(airports, "Compose", expression=expression)).text)
+
+
+async def test_rows_that_the_limit_of_a_query_cuts_are_not_all(airports: LocalAdapter) -> None:
+    query = "SELECT ?x { ?x relation:dest 'LAX' } LIMIT"
+    cut, whole = [await call(airports, "Sparql", query=f"{query} {limit}") for limit in (2, 9)]
+    assert cut.summary.startswith("2 rows; the query's LIMIT 2 leaves out any more.")
+    assert whole.summary == "4 rows, all here."

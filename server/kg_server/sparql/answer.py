@@ -32,7 +32,7 @@ from kg_server.concurrency import off_loop
 from kg_server.names import MAX_VALUE, Names, names_of
 from kg_server.naming.meaning import Meaning
 from kg_server.sparql.naming import prepared
-from kg_server.sparql.reasons import LATE, Reason, one_way_only, reason_for
+from kg_server.sparql.reasons import LATE, Reason, limit_of, one_way_only, reason_for
 from kg_server.sparql.syntax import Edits
 
 Row = Sequence[Term | None]
@@ -140,14 +140,14 @@ async def sparql_query(
     if reason.knowledge == "stated":
         remarks.append(await one_way_only(graph, query, run.edits))
 
+    limit = limit_of(query)
+
     def build(here: AnswerRows[RowLine]) -> Answer:
-        fields = here.fields()
+        fields, summary = here.fields(), _summary(answer, len(here), max_rows, max_tokens, limit)
         result = SparqlResult(
             status=_status(answer, len(here)),
             knowledge=reason.knowledge,
-            summary=" ".join(
-                filter(None, (run.note, _summary(answer, len(here), max_rows, max_tokens), once, reason.text, *remarks))
-            ),
+            summary=" ".join(filter(None, (run.note, summary, once, reason.text, *remarks))),
             read=dict(run.read) or None,
             variables=variables,
             rows=here.cells(),
@@ -229,7 +229,7 @@ def _status(answer: SparqlAnswer, shown: int) -> Status:
     return "truncated" if answer.truncated or shown < len(answer.rows) else "ok"
 
 
-def _summary(answer: SparqlAnswer, shown: int, max_rows: int, max_tokens: int) -> str:
+def _summary(answer: SparqlAnswer, shown: int, max_rows: int, max_tokens: int, limit: int | None) -> str:
     if answer.form == "ASK":
         return "Yes." if answer.truth else "No."
     if not answer.rows:
@@ -237,7 +237,8 @@ def _summary(answer: SparqlAnswer, shown: int, max_rows: int, max_tokens: int) -
     noun = "row" if len(answer.rows) == 1 else "rows"
     found = f"{'at least ' if answer.truncated else ''}{len(answer.rows)} {noun}"
     if not answer.truncated and shown == len(answer.rows):
-        return f"{found}, all here."
+        cut = limit is not None and len(answer.rows) == limit
+        return f"{found}; the query's LIMIT {limit} leaves out any more." if cut else f"{found}, all here."
     fetched = f"no more were fetched (max_rows={max_rows})"
     why = fetched if shown == len(answer.rows) else f"no more fit into max_tokens={max_tokens}"
     return f"{found}; {shown} here, since {why}. Narrow the query, or page with ORDER BY, LIMIT and OFFSET."

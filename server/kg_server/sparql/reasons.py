@@ -88,6 +88,8 @@ def _said(identity: Identity, names: Names, written: Mapping[Node, Sequence[Lite
     return f"Nothing is named {text}.{f' Near, not the same: {shown}.' if shown else ''}"
 
 
+_NO_ROWS_WANTED: Final = "Its patterns have matches, but LIMIT 0 asks for no rows."
+
 _SHOWN: Final = 160
 
 _NOT_COMPUTED: Final = "It can be computed of none: a variable has no value there, or values of two kinds are compared."
@@ -175,10 +177,19 @@ def _iri_of(graph: KGAdapter, outline: Outline, edits: Edits, span: Span) -> Iri
     return outline.iri(replace(token, kind="iri", text=text) if token.kind == "name" else token, graph.prefixes)
 
 
-def _no_rows_wanted(outline: Outline) -> Reason | None:
+def limit_of(query: str) -> int | None:
+    """Return the LIMIT of a whole query; None where it has none."""
+    try:
+        outline = outline_of(query)
+    except InvalidRequest:
+        # The guard has read it, so this is a text of a kind that is not looked into here.
+        return None
+    return _limit_in(outline)
+
+
+def _limit_in(outline: Outline) -> int | None:
     words = [token.keyword or token.text for token in outline.within(outline.main.modifiers)]
-    asked_for_none = ("LIMIT", "0") in pairwise(words)
-    return Reason("unknown", "Its patterns have matches, but LIMIT 0 asks for no rows.") if asked_for_none else None
+    return next((int(number) for word, number in pairwise(words) if word == "LIMIT" and number.isdecimal()), None)
 
 
 @dataclass(frozen=True)
@@ -195,7 +206,8 @@ class _Search:
         elements = self._elements()
         found = await first_without(len(elements), lambda first: self._holds(elements[:first]))
         if found is None:
-            return _no_rows_wanted(self.outline)
+            wants_none = _limit_in(self.outline) == 0
+            return Reason("unknown", _NO_ROWS_WANTED) if wants_none else None
         element, before = elements[found], elements[:found]
         said = [await self._described(element, before)]
         if element.statement is None:
