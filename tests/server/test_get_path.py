@@ -27,7 +27,7 @@ async def test_a_path_is_one_line_that_shows_the_real_direction_of_every_edge(to
     reply = await call(tokyo, "GetPath", source="Q179645", target="Q17", max_hops=2)
     assert reply.text == (
         "4 paths link Shinjuku (Q179645) and Japan (Q17) within 2 hops. "
-        "The search was exhaustive, except for type relations.\n"
+        "The search was exhaustive, except over instance of (P31) (avoid_hubs=false).\n"
         "Shinjuku (Q179645) -[country (P17)]-> Japan (Q17)\n"
         "Shinjuku (Q179645) <-[capital (P36)]- Tokyo (Q1490) -[country (P17)]-> Japan (Q17)\n"
         "Shinjuku (Q179645) <-[capital (P36)]- Tokyo (Q1490) <-[capital (P36)]- Japan (Q17)\n"
@@ -338,3 +338,17 @@ async def test_a_graph_with_a_search_of_its_own_is_left_to_it() -> None:
 async def test_a_graph_without_one_is_searched_step_by_step() -> None:
     found = await search_paths(RecordingAdapter(TRIANGLE), A_TO_Z)
     assert found == reference_paths(edges(*TRIANGLE), A_TO_Z)
+
+
+async def test_a_path_over_an_inverse_is_shown_once(graph_of: Callable[[str], LocalAdapter]) -> None:
+    graph = graph_of(
+        "@prefix e: <http://e.org/> . @prefix owl: <http://www.w3.org/2002/07/owl#> . e:owns owl:inverseOf e:ownedBy . "
+        "e:a e:owns e:b, e:c . e:b e:ownedBy e:a . e:c e:ownedBy e:a ."
+    )
+    reply = await call(graph, "GetPath", source="e:b", target="e:c")
+    assert reply.summary == (
+        "1 path links e:b and e:c within 3 hops. 3 more paths say the same over inverse relations. "
+        "The search was exhaustive."
+    )
+    assert reply.data["paths"] == [[["e:a", "e:owns", "e:b"], ["e:a", "e:owns", "e:c"]]]
+    assert reply.data["total"] == 1

@@ -16,10 +16,11 @@ from kg_adapters.errors import BackendTimeout
 from kg_adapters.index.builder import IndexBuilder
 from kg_adapters.index.paths.search import UNKNOWN_DEGREE, find_paths_in_index
 from kg_adapters.models import Count, Degree, NeighborPage, Path, PathRequest, PathsFound
-from kg_adapters.protocol import KGAdapter, SupportsPaths
+from kg_adapters.protocol import KGAdapter, SupportsPaths, known_profile
 from kg_adapters.requests import NeighborRequest, check_path_request
 from kg_adapters.terms import BlankNode, Iri, Node, Triple, node_key
-from kg_boundary.shown import counted
+from kg_boundary.shown import counted, listed
+from kg_server.answers.coverage import InverseOf, one_way
 from kg_server.answers.intermediates import with_intermediates
 from kg_server.answers.results import MOST_HOPS, Answer, AnswerRows, Line, Over, PathsResult, Piece, Status, fitted_rows
 from kg_server.names import Names, names_of, terms_of
@@ -185,6 +186,7 @@ class _Surroundings:
 
 POOL = 500
 SHOWN_HUBS = 5
+_TYPING: Final = "type relations"
 SHARED_IN_LINE = 20
 """How many nodes that both ends share over a relation stand in one line."""
 
@@ -212,29 +214,71 @@ async def paths_between(
     """
     start, is_class = await _end(graph, source)
     end, both_classes = await _end(graph, target)
+    profile = await known_profile(graph)
+    every_path = question is not None or any(each.both for each in profile.inverses)
     request = PathRequest(
         start,
         end,
         max_hops=max_hops,
-        limit=limit if question is None else max(limit, POOL),
+        limit=max(limit, POOL) if every_path else limit,
         avoid_hubs=avoid_hubs,
         hub_degree=settings.hub_degree,
         timeout_s=settings.timeout_s * 0.9,
     )
-    found = await search_paths(graph, request)
+    stated = await search_paths(graph, request)
+    found = _without_twins(stated, profile.inverse_of)
     above = _apart(await class_paths(graph, start, end), request) if is_class and both_classes else []
     total = Count(found.total.value + len(above), exact=found.total.exact)
     # The way over superclasses is what mostly connects two classes.
     found = replace(found, paths=(*above, *found.paths), total=total)
     shown_hubs = found.skipped_hubs[:SHOWN_HUBS]
+    unwalked = await _unwalked(graph) if avoid_hubs else ()
     walked = [triple for path in found.paths for triple in path.triples]
-    names = await names_of(graph, (start, end, *shown_hubs, *terms_of(walked)), max_tokens=max_tokens)
+    names = await names_of(
+        graph, (start, end, *shown_hubs, *(unwalked or ()), *terms_of(walked)), max_tokens=max_tokens
+    )
     ranked = found.paths if question is None else _by_question(found.paths, question, names)
     shown = ranked[:limit]
     names = await with_intermediates(graph, [each for path in shown for each in path.triples], names, (start, end))
-    return fitted_rows(
-        AnswerRows(_lines(shown), names), lambda rows: _answer(request, found, rows, len(above)), max_tokens
-    )
+    search = _Search(request, found, unwalked, len(above), len(stated.paths) - (len(found.paths) - len(above)))
+    return fitted_rows(AnswerRows(_lines(shown), names), lambda rows: _answer(search, rows), max_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What was searched for, and what was found.
+
+    Args:
+        request: What was asked.
+        found: What came of it.
+        unwalked: The relations of the graph that were left out with the hubs; None where it is not known which.
+        above: How many of the paths are over superclasses.
+        twins: How many more paths say the same over inverse relations.
+    """
+
+    request: PathRequest
+    found: PathsFound
+    unwalked: Sequence[Iri] | None
+    above: int
+    twins: int
+
+
+def _without_twins(found: PathsFound, inverse_of: InverseOf) -> PathsFound:
+    """Return paths without those that say the same as one before them, over inverse relations."""
+    kept: dict[object, Path] = {}
+    for path in found.paths:
+        kept.setdefault((path.nodes, tuple(one_way(triple, inverse_of) for triple in path.triples)), path)
+    twins = len(found.paths) - len(kept)
+    return replace(found, paths=tuple(kept.values()), total=replace(found.total, value=found.total.value - twins))
+
+
+async def _unwalked(graph: KGAdapter) -> Sequence[Iri] | None:
+    """Return the relations to classes and superclasses that a graph has; None for a remote one, which is not asked."""
+    if graph.remote:
+        return None
+    relations = (*graph.vocabulary.types, *graph.vocabulary.subclasses)
+    described = await graph.describe(relations)
+    return tuple(each for each in relations if each in described and "relation" in described[each].roles)
 
 
 async def _end(graph: KGAdapter, text: str) -> tuple[Node, bool]:
@@ -261,13 +305,13 @@ def _wording(path: Path, names: Names) -> str:
     return " ".join(names.labels.get(word, word.local_part) for word in words)
 
 
-def _answer(request: PathRequest, found: PathsFound, rows: AnswerRows["_PathLine"], above: int) -> Answer:
-    names = rows.names
+def _answer(search: _Search, rows: AnswerRows["_PathLine"]) -> Answer:
+    names, found = rows.names, search.found
     paths = [[names.row(triple) for triple in path.triples] for line in rows for path in line.paths]
     result = PathsResult(
         status=_status(found, len(paths)),
         knowledge="stated" if paths else "unknown",
-        summary=_summary(request, found, names, above) + _left_out(found, len(paths)),
+        summary=_summary(search, names) + _left_out(found, len(paths)),
         paths=paths,
         total=found.total.value,
         exhaustive=found.exhaustive,
@@ -337,7 +381,8 @@ def _status(found: PathsFound, shown: int) -> Status:
     return "truncated" if shown < found.total.value else "ok"
 
 
-def _summary(request: PathRequest, found: PathsFound, names: Names, above: int) -> str:
+def _summary(search: _Search, names: Names) -> str:
+    request, found, above = search.request, search.found, search.above
     pair = f"{names.entity(request.source)} and {names.entity(request.target)}"
     within = f"within {request.max_hops} hop{'s' if request.max_hops > 1 else ''}"
     if above:
@@ -350,24 +395,30 @@ def _summary(request: PathRequest, found: PathsFound, names: Names, above: int) 
     else:
         noun = "path links" if found.total.value == 1 else "paths link"
         summary = f"{found.total} {noun} {pair} {within}."
-    return f"{summary} {_extent(request, found, names)}"
+    twins = f" {counted(search.twins, 'more path says', 'more paths say')} the same over inverse relations."
+    same = twins if search.twins else ""
+    return f"{summary}{same} {_extent(search, names)}"
 
 
-def _extent(request: PathRequest, found: PathsFound, names: Names) -> str:
+def _extent(search: _Search, names: Names) -> str:
+    found = search.found
     if found.stopped == "expansions":
         return "The search stopped early, after looking at as many edges as it may: fewer hops need less."
     if found.stopped == "time":
         return "The search stopped early, at its deadline: fewer hops need less."
+    unwalked = [names.relation(each, ",") for each in search.unwalked or ()]
     if found.skipped_hubs:
-        hubs = ", ".join(names.entity(hub, ",") for hub in found.skipped_hubs[:SHOWN_HUBS])
-        more = len(found.skipped_hubs) - SHOWN_HUBS
-        others = f" and {more} others" if more > 0 else ""
-        return f"Hubs left out: {hubs}{others} (avoid_hubs=false includes them and type relations)."
+        hubs = listed((names.entity(hub, ",") for hub in found.skipped_hubs), ", ", SHOWN_HUBS)
+        return f"Hubs left out: {hubs} (avoid_hubs=false includes {_and(['them', *(unwalked or [_TYPING])])})."
     if found.unnamed:
         return "Nodes without a name (_:…) cannot be passed through here; a Sparql query can go through them."
-    if request.avoid_hubs:
-        return "The search was exhaustive, except for type relations."
-    return "The search was exhaustive."
+    left = "mixes of superclasses and others" if search.above else _and(unwalked or [_TYPING])
+    but = f", except {'for' if search.above else 'over'} {left} (avoid_hubs=false)"
+    return f"The search was exhaustive{but if search.request.avoid_hubs and search.unwalked != () else ''}."
+
+
+def _and(parts: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
 def _left_out(found: PathsFound, shown: int) -> str:
