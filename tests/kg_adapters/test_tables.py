@@ -277,7 +277,7 @@ def test_an_edge_list_is_about_the_rows_with_its_ids_which_keep_their_names(tmp_
 def test_the_summary_shows_links_with_their_share_and_the_options_that_change_them(tmp_path: Path) -> None:
     read = TablesRead(tmp_path, {name: text for name, text in flights_tables().items() if name != "weather.csv"})
     assert read.lines[-9:] == [
-        "flights.csv: 300 entities, one in each row; numbered.",
+        "flights.csv: 300 entities, one in each row; numbered, 'row 1' to 'row 300'.",
         "  carrier → airlines.carrier: all of 6 values, such as '9E' (--no-link flights.carrier)",
         "  tailnum → planes.tailnum: 80% of 60 values, such as 'N101BA'; 12 others have no row there "
         "(--no-link flights.tailnum)",

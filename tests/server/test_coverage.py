@@ -244,3 +244,9 @@ async def test_facts_of_one_direction_name_the_inverse_that_holds_more(
     graph_of: Callable[[str], LocalAdapter], tool: str, arguments: dict[str, str], told: str
 ) -> None:
     assert told in (await call(graph_of(FAMILY), tool, **arguments)).plain.summary
+
+
+async def test_a_card_names_each_triple_as_it_is_stored(graph_of: Callable[[str], LocalAdapter]) -> None:
+    reply = await call(graph_of(FAMILY.replace("e:p2, e:p3", "e:p2")), "Retrieve", text="e:p0")
+    assert "child (e:child) | 4, 2 as -parent (e:parent): e:p1, e:p2, e:p4, …" in reply.lines
+    assert rows(reply.data["card"])[:2] == [["out", "e:child", "4", "e:p1", "e:p2"], ["in", "e:parent", "4", "e:p4"]]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from calls import call
+from calls import call, rows
 from kg_adapters.importing.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.import_options import ImportOptions
@@ -28,7 +28,9 @@ TABLES = {
         "carrier,origin,dest,delay",
         *(f"U{at % 2},{CODES[at % 3]},{'XXX' if at % 10 == 0 else CODES[at % 10]},{at}" for at in range(40)),
     ),
-    "weather.csv": _rows("origin,hour,temp", *(f"{CODES[at % 3]},{at},{at}.5" for at in range(30))),
+    "weather.csv": _rows(
+        "origin,hour,temp,rain", *(f"{CODES[at % 3]},{at},{at}.5,{at if at % 3 else ''}" for at in range(30))
+    ),
 }
 
 
@@ -94,7 +96,7 @@ async def test_rows_of_two_tables_with_one_column_are_told_apart(
 @pytest.mark.parametrize(
     ("expression", "told"),
     [
-        ("Where[Type[weather], dest = AAA]", "No weathers have dest: it is of flights. They have hour, origin, temp."),
+        ("Where[Type[weather], dest = AAA]", "No weathers have dest: it is of flights. They have hour, origin, temp"),
         ("Top[Type[airports], temp, 3]", "No airports have temp: it is of weathers. They have alt."),
         ("Mean[Where[Type[flights], delay > 3], temp]", "No flights have temp: it is of weathers. They have "),
         ("Group[Type[airports], -carrier]", "No airports have -carrier. They have alt."),
@@ -111,3 +113,35 @@ async def test_rows_that_the_limit_of_a_query_cuts_are_not_all(airports: LocalAd
     cut, whole = [await call(airports, "Sparql", query=f"{query} {limit}") for limit in (2, 9)]
     assert cut.summary.startswith("2 rows; the query's LIMIT 2 leaves out any more.")
     assert whole.summary == "4 rows, all here."
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "told"),
+    [
+        ("Compose", {"expression": "Feature[LAX, name]"}, "'name' is read as rdfs:label."),
+        ("Compose", {"expression": "Group[Type[flights], origin/name]"}, '"Aaa Field": 14'),
+        ("Feature", {"entity": "LAX", "feature": "name"}, 'rdfs:label | "Los Angeles Intl"'),
+        ("Sparql", {"query": "SELECT ?n { @'LAX' @'name' ?n }"}, "Read 'name' as rdfs:label. 1 row, all here."),
+    ],
+)
+async def test_the_column_of_names_is_read_as_the_label(
+    airports: LocalAdapter, tool: str, arguments: dict[str, str], told: str
+) -> None:
+    assert told in (await call(airports, tool, **arguments)).text
+
+
+async def test_two_columns_that_differ_say_who_lacks_one(airports: LocalAdapter) -> None:
+    answer = await call(airports, "Compose", expression="Count[Where[Type[weather], rain != temp]]")
+    assert answer.text == "20. Of 30 weathers, 10 have no rain (relation:rain) and are left out."
+
+
+async def test_of_many_ties_the_first_are_shown_and_the_others_counted(airports: LocalAdapter) -> None:
+    answer = await call(airports, "Compose", expression="Top[Type[airports], alt, 2]")
+    many, every = [
+        await call(airports, "Compose", expression="Top[Type[flights], origin, 3]", evidence=evidence)
+        for evidence in ("none", "all")
+    ]
+    assert len(answer.lines) == len(CODES)
+    assert (len(many.lines), many.lines[-1]) == (11, "and 30 more that tie with the last; evidence=all lists them")
+    assert sum(line.startswith("row ") for line in every.lines) == 40
+    assert len(rows(many.data["results"])) == 40

@@ -119,7 +119,7 @@ class TableReport:
             return f"{counted(self.rows, 'edge')}, one in each row"
         if self.nested:
             return counted(self.rows, "nested object") + (f"; name: {self.label}" if self.label is not None else "")
-        about = [f"id: {self.id}" if self.id is not None else "numbered"]
+        about = [f"id: {self.id}" if self.id is not None else f"numbered, 'row 1' to 'row {self.rows}'"]
         about += [f"name: {self.label}"] if self.label is not None else []
         about += [f"description: {self.description}"] if self.description is not None else []
         about += [f"other names: {', '.join(self.aliases)}"] if self.aliases else []

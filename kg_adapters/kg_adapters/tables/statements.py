@@ -85,7 +85,7 @@ class TableWriter:
         cells = [batch.cells(place) for place in named] or [[""] * len(nodes)]
         labels = [" ".join(filter(None, parts)) for parts in zip(*cells, strict=True)]
         said = [
-            (node, label or key)
+            (node, label or (key if self._plan.key is not None else f"row {key}"))
             for node, label, key in zip(nodes, labels, keys, strict=True)
             if node and (label or not (self._table.nested or is_address(key)))
         ]

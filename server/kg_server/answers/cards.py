@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final, TypeAlias
 
@@ -14,7 +14,7 @@ from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, Triple
 from kg_boundary.shown import listed, set_apart, shown_within
 from kg_server.answers.coverage import both_ways
 from kg_server.answers.intermediates import with_intermediates
-from kg_server.answers.results import AnswerRows, Line, Over, fitting, token_count
+from kg_server.answers.results import AnswerRows, Line, Over, Piece, fitting, token_count
 from kg_server.names import MAX_LABEL, Names, names_of, terms_of
 
 MAX_NAMESAKES: Final = 20
@@ -189,7 +189,8 @@ async def entity_card(graph: KGAdapter, node: Node) -> Card | None:
     kept = [fact for fact in page.facts if fact.relation not in graph.vocabulary.unwalked]
     groups, sizes = await _once_each(graph, node, *await _counted(graph, node, kept, cut=page.cursor is not None))
     shown = [fact for facts in groups.values() for fact in facts[:SHOWN]]
-    named = await names_of(graph, (node, *terms_of(shown), *(relation for _, relation in sizes)))
+    stored = {fact.relation for facts in groups.values() for fact in facts}
+    named = await names_of(graph, (node, *terms_of(shown), *stored, *(relation for _, relation in sizes)))
     return _card(node, groups, sizes, await with_intermediates(graph, shown, named, (node,)))
 
 
@@ -249,7 +250,7 @@ def _card(node: Node, groups: _Groups, sizes: _Sizes, names: Names) -> Card:
     lines: dict[_Group, Line] = {}
     for group, facts in groups.items():
         for most in (SHOWN, 1):
-            line = _line(node, group, facts[:most], _shown(sizes[group]), names)
+            line = _line(node, group, facts, most, _shown(sizes[group]), names)
             tokens = token_count(line.shown(names))
             # A relation with long lines leaves room for the others.
             if tokens <= (room if most == 1 else min(room, CARD_TOKENS // 4)):
@@ -260,17 +261,41 @@ def _card(node: Node, groups: _Groups, sizes: _Sizes, names: Names) -> Card:
     return Card(AnswerRows(list(lines.values()), names), (_others(left, names),) if left else ())
 
 
-def _line(node: Node, group: _Group, facts: Sequence[Fact], size: str, names: Names) -> Line:
-    """Return `occupation (P106) | 15: writer (Q36180), actor (Q33999), …`; with `-` before it what leads to it."""
+@dataclass(frozen=True, slots=True)
+class _CardLine(Line):
+    """What an entity has over one relation, with a row more for what is stored over its inverse."""
+
+    turned: tuple[Piece, ...] = field(default=(), kw_only=True)
+
+    @property
+    def rows(self) -> tuple[tuple[Piece, ...], ...]:
+        """See `Line`."""
+        return tuple(filter(None, (self.row, self.turned)))
+
+
+def _line(node: Node, group: _Group, every: Sequence[Fact], most: int, size: str, names: Names) -> Line:
+    """Return `occupation (P106) | 15: writer (Q36180), actor (Q33999), …`; with `-` before it what leads to it.
+
+    Of `every` fact the first `most` are shown.
+    """
     direction, relation = group
+    facts = every[:most]
     marks = "" if size == "1" else ","
-    ahead = [fact.head == node for fact in facts]
-    far = [fact.tail if is_head else fact.head for fact, is_head in zip(facts, ahead, strict=True)]
+    far = [fact.tail if fact.head == node else fact.head for fact in facts]
     shown = ", ".join(names.term(term, _LONGEST_VALUE_IN_FULL, relation=relation, marks=marks) for term in far)
-    listed = shown if size == "1" else f"{size}: {shown}{'' if size == str(len(facts)) else ', …'}"
-    cells = (names.row(fact)[2 if is_head else 0] for fact, is_head in zip(facts, ahead, strict=True))
+    rows: dict[bool, list[Piece]] = {True: [], False: []}
+    for fact, end in zip(facts, far, strict=True):
+        rows[fact.relation == relation].append(names.row(fact)[2 if end == fact.tail else 0])
+    inverse = next((fact.relation for fact in every if fact.relation != relation), None)
+    stored, turned = "", tuple[Piece, ...]()
+    if inverse is not None:
+        number = sum(fact.relation == inverse for fact in every)
+        stored = f", {number:,} as {'' if direction == 'in' else '-'}{names.relation(inverse, ',:')}"
+        other: EdgeDirection = "out" if direction == "in" else "in"
+        turned = (other, Over(inverse), size, *rows[False]) if rows[False] else ()
+    listed = shown if size == "1" else f"{size}{stored}: {shown}{'' if size == str(len(facts)) else ', …'}"
     text = Over(relation, direction == "in"), " | ", listed
-    return Line(text, (direction, Over(relation), size, *cells), tuple(facts))
+    return _CardLine(text, (direction, Over(relation), size, *rows[True]), tuple(facts), turned=turned)
 
 
 def _others(left: _Sizes, names: Names) -> str:

@@ -47,7 +47,7 @@ _FEW_MORE: Final = 2
 
 
 def in_brief(part: Worked) -> Worked:
-    """Return a part whose evidence tells only what is new, and which lists the largest groups alone."""
+    """Return a part whose evidence tells only what is new, and which lists the largest groups and first ties alone."""
     return replace(part, evidence=tuple(_evidence(part)), results=tuple(_results(part)))
 
 
@@ -64,13 +64,20 @@ def _rests_on_all(call: Call | RefusedPart) -> bool:
 
 
 def _results(part: Worked) -> Iterator[Told]:
-    """Yield the results; of groups beyond the first ones only how many there are, and of which sizes."""
-    if part.kind != "groups" or not is_grouping(part.call) or part.total <= LISTED_GROUPS + _FEW_MORE:
-        yield from part.results
-        return
-    yield from part.results[:LISTED_GROUPS]
-    for place, line in enumerate(part.results[LISTED_GROUPS:]):
-        yield replace(line, text=() if place else _left(part))
+    """Yield the results; of groups or ties beyond the first ones only how many there are, and of which sizes."""
+    call, listed = part.call, LISTED_GROUPS
+    if isinstance(call, Call) and call.function in {"Top", "Bottom"}:
+        listed = max(call.n, LISTED_GROUPS)
+        left: tuple[Piece, ...] = (f"and {part.total - listed:,} more that tie with the last; evidence=all lists them",)
+    elif part.kind == "groups" and is_grouping(call) and len(part.results) > LISTED_GROUPS:
+        left = _left(part)
+    else:
+        listed, left = len(part.results), ()
+    if part.total <= listed + _FEW_MORE:
+        listed = len(part.results)
+    yield from part.results[:listed]
+    for place, line in enumerate(part.results[listed:]):
+        yield replace(line, text=() if place else left)
 
 
 def _left(part: Worked) -> tuple[Piece, ...]:

@@ -449,6 +449,8 @@ class Routes:
 
     async def _called(self, leg: Leg, sort: Sort, nodes: tuple[Node, ...]) -> Chosen:
         found = await relation_of(self._graph, leg.name.text, sort, around=nodes)
+        if found.relation in self._graph.vocabulary.labels and found.name != found.relation.local_part:
+            self._heard.note(found.said(await names_of(self._graph, found.relations)).strip())
         if len(found.relations) > 1:
             found = replace(found, relations=await self._of_sort(found.relations, sort))
         return found

@@ -219,6 +219,11 @@ def _conditions(of: SetExpression) -> Iterator[tuple[SetExpression, HopPath, Val
             case Kept(among, Outranks(by, other)):
                 yield among, other.path, other
                 yield among, by.path, by
+            case Kept(among, Meets(path, other)) | Minus(
+                (Kept(Kept(among, Has(path)), Has(other)), Kept(_, Meets() | Outranks()))
+            ):
+                yield among, other, None
+                yield among, path, None
             case Kept(among, Linked(path)) | Minus((Kept(among, Has(path)), Kept(_, Compares() | Linked()))):
                 yield among, path, None
             case _:

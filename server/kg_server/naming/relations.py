@@ -38,6 +38,7 @@ _LISTED: Final = 8
 _NAMED_TOGETHER: Final = 3
 _ABOUT: Final = 40
 _SUGGESTED: Final = 3
+_NAME_COLUMNS: Final = frozenset({"name", "label", "title"})
 _ON_PROPERTY: Final = Iri(f"{OWL}onProperty")
 _HIGHEST: Final = 5
 """How many levels of class expressions are climbed to the class that they are of."""
@@ -174,7 +175,18 @@ async def relation_of(
         return Chosen(tuple(each.relation for each in called), called[0].matched_text)
     if (measured := await _without_unit(graph, text, found, sample)) is not None:
         return Chosen((measured,))
+    if (label := await _names(graph, text)) is not None:
+        return Chosen((label,), text)
     raise await _refusal(graph, text, relation, sort, there, sample)
+
+
+async def _names(graph: KGAdapter, text: str) -> Iri | None:
+    """Return the relation that holds the names of entities where a text asks for these: tables call it `name`."""
+    if fold(text) not in _NAME_COLUMNS:
+        return None
+    described = await graph.describe(graph.vocabulary.labels)
+    used = (each for each in graph.vocabulary.labels if each in described and "relation" in described[each].roles)
+    return next(used, None)
 
 
 async def _without_unit(
@@ -214,6 +226,8 @@ async def relations_named(graph: KGAdapter, text: str) -> tuple[Verdict, Sequenc
     found = await graph.find_relations(text, limit=_FOUND)
     if called := _same(graph, text, found):
         return "exact", called
+    if (label := await _names(graph, text)) is not None:
+        return "close", [RelationCandidate(label, 1.0, "alias", text)]
     if len(nearly := _nearly(text, found)) == 1:
         return "close", nearly
     raise await _refusal(graph, text, relation, "relation", [each.relation for each in nearly])
