@@ -27,7 +27,7 @@ async def test_a_path_is_one_line_that_shows_the_real_direction_of_every_edge(to
     reply = await call(tokyo, "GetPath", source="Q179645", target="Q17", max_hops=2)
     assert reply.text == (
         "4 paths link Shinjuku (Q179645) and Japan (Q17) within 2 hops. "
-        "The search was exhaustive, except over instance of (P31) (avoid_hubs=false).\n"
+        "The search was exhaustive, except over types and superclasses (avoid_hubs=false).\n"
         "Shinjuku (Q179645) -[country (P17)]-> Japan (Q17)\n"
         "Shinjuku (Q179645) <-[capital (P36)]- Tokyo (Q1490) -[country (P17)]-> Japan (Q17)\n"
         "Shinjuku (Q179645) <-[capital (P36)]- Tokyo (Q1490) <-[capital (P36)]- Japan (Q17)\n"
@@ -348,7 +348,7 @@ async def test_a_path_over_an_inverse_is_shown_once(graph_of: Callable[[str], Lo
     reply = await call(graph, "GetPath", source="e:b", target="e:c")
     assert reply.summary == (
         "1 path links e:b and e:c within 3 hops. 3 more paths say the same over inverse relations. "
-        "The search was exhaustive."
+        "The search was exhaustive, except over types and superclasses (avoid_hubs=false)."
     )
     assert reply.data["paths"] == [[["e:a", "e:owns", "e:b"], ["e:a", "e:owns", "e:c"]]]
     assert reply.data["total"] == 1

@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
@@ -14,6 +15,7 @@ from kg_adapters.tables.links import (
     SHARE,
     Match,
     Near,
+    SampledColumns,
     Target,
     best_match,
     has_same_name,
@@ -210,14 +212,20 @@ class _Planning:
         rows = [place for place in range(len(tables)) if place not in edges]
         candidates = {place: list(self._candidates(tables[place])) for place in rows}
         # A table that has the same ids is not referred to: its rows are the same.
-        self._referring = [
+        self._referring = {
             (place, each)
             for place in rows
             for each, column in enumerate(tables[place].columns)
             if column.joined or not tables[place].is_unique(each)
-        ]
+        }
+        self._places = [(place, each) for place in rows for each in range(len(tables[place].columns))]
+        self._sampled = SampledColumns([tables[place].columns[each] for place, each in self._places])
         self._keys = {place: self._key(place, candidates) for place in rows}
         self._targets = {place: _target(tables[place], key) for place, key in self._keys.items() if key is not None}
+        self._shared = defaultdict[tuple[int, int], list[Target]](list)
+        for target in self._targets.values():
+            for column in self._sharing(target):
+                self._shared[column].append(target)
 
     def plans(self) -> tuple[Plan, ...]:
         """Return what becomes of each table."""
@@ -279,9 +287,13 @@ class _Planning:
         target = _target(self._tables[place], key)
         return sum(
             best_match(self._tables[other].name, self._tables[other].columns[each], [target], _SEPARATORS) is not None
-            for other, each in self._referring
-            if (other, each) != (place, key)
+            for other, each in self._sharing(target)
+            if (other, each) != (place, key) and (other, each) in self._referring
         )
+
+    def _sharing(self, target: Target) -> Iterator[tuple[int, int]]:
+        """Yield the columns, by table and place, that may refer to ids."""
+        yield from (self._places[number] for number in self._sampled.sharing(target.ids))
 
     def _table_plan(self, place: int) -> TablePlan:
         table, key = self._tables[place], self._keys[place]
@@ -330,10 +342,10 @@ class _Planning:
         if _ALIASES.fullmatch(column.plain) is not None:
             found = separator or next((sign for sign in SEPARATORS if sign in column.parts), "")
             return ColumnPlan(column.name, "alias", separator=found)
-        match = self._match(place, column, separator)
+        match = self._match(place, each, separator)
         if match is None:
             may_link = self._options.may_link(table.name, column.name)
-            near = near_match(table.name, column, self._targets.values()) if may_link else None
+            near = near_match(table.name, column, self._shared[place, each]) if may_link else None
             return ColumnPlan(column.name, "value", column.kind, separator, near=near)
         return ColumnPlan(column.name, "link", TEXT, match.separator, _link(table, column, match))
 
@@ -341,7 +353,7 @@ class _Planning:
         """Return what becomes of a column that is made of others: it is named after the rows that it leads to."""
         table = self._tables[place]
         column = table.columns[each]
-        match = self._match(place, column, "")
+        match = self._match(place, each, "")
         if match is None:
             return ColumnPlan(column.name, "unused", joined=True)
         ends = [to for header, (to, _) in table.source.links.items() if header in table.source.joined]
@@ -351,8 +363,9 @@ class _Planning:
             return ColumnPlan(column.name, "unused", joined=True)
         return ColumnPlan(name, "link", link=_link(table, column, match), joined=True)
 
-    def _match(self, place: int, column: ColumnSurvey, separator: str) -> Match | None:
+    def _match(self, place: int, each: int, separator: str) -> Match | None:
         table, options = self._tables[place], self._options
+        column = table.columns[each]
         wanted = options.link_of(table.name, column.name)
         declared = table.source.links.get(column.name)
         if not wanted and not options.may_link(table.name, column.name):
@@ -366,7 +379,7 @@ class _Planning:
         if options.kind_of(table.name, column.name):
             return None
         separators = (separator,) if separator or column.joined else _SEPARATORS
-        return best_match(table.name, column, self._targets.values(), separators)
+        return best_match(table.name, column, self._shared[place, each], separators)
 
     def _edge_plan(self, table: TableSurvey, edges: EdgeSurvey) -> EdgePlan:
         at = edge_columns(table)

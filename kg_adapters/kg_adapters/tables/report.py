@@ -3,13 +3,17 @@
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from kg_adapters.tables.edges import EdgePlan, EdgeSurvey
 from kg_adapters.tables.plan import ColumnPlan, LinkPlan, Plan, TablePlan, repeated_id
 from kg_adapters.tables.rows import SEVERAL
 from kg_adapters.tables.survey import WHOLE, ColumnSurvey, TableSurvey
 from kg_adapters.tables.values import TEXT
-from kg_boundary.shown import counted, in_quotes, listed
+from kg_boundary.shown import counted, in_quotes, listed, shown_within
+
+_LONGEST_HEADER: Final = 60
+_LONGEST_OPTION: Final = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,7 @@ class TableReport:
         aliases: The columns with further names.
         links: The columns that lead to rows.
         columns: The other columns, or the relations of edges, by the kind of their values.
+        constant: Those with one value in all of the first rows.
         left_out: What was left out.
         repeated: Which rows have the same id, and what was done about it; else empty.
     """
@@ -87,6 +92,7 @@ class TableReport:
     aliases: tuple[str, ...] = ()
     links: tuple[LinkReport, ...] = ()
     columns: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    constant: frozenset[str] = frozenset()
     left_out: tuple[LeftOut, ...] = ()
     repeated: str = ""
 
@@ -100,29 +106,31 @@ class TableReport:
             rest = link.values - link.matched
             behind = f"; {counted(rest, 'other has', 'others have')} no row there" if rest else ""
             if link.nested:
-                yield f"  {link.column} → {link.to}: {counted(link.values, 'nested object')}"
+                yield f"  {_header(link.column)} → {_header(link.to)}: {counted(link.values, 'nested object')}"
                 continue
             declared = ", as declared" if link.declared else ""
             several = _several(link.separator)
             yield (
-                f"  {link.column} → {link.to}: {share} of {counted(link.values, 'value')}, such as "
-                f"{in_quotes(link.example)}{several}{declared}{behind} ({link.undo})"
+                f"  {_header(link.column)} → {_header(link.to)}: {share} of {counted(link.values, 'value')}, such as "
+                f"{in_quotes(link.example)}{several}{declared}{behind} ({_option(link.undo)})"
             )
         for kind, names in self.columns:
-            yield f"  {kind}: {listed(names, ', ')}"
+            yield f"  {kind}: {listed(map(_header, names), ', ')}"
         for each in self.left_out:
-            option = f" ({each.option})" if each.option else ""
-            yield f"  {each.why}: {listed(each.columns, ', ')}{option}"
+            option = f" ({_option(each.option)})" if each.option else ""
+            yield f"  {each.why}: {listed(map(_header, each.columns), ', ')}{option}"
 
     def _rows(self) -> str:
         if self.edges:
             return f"{counted(self.rows, 'edge')}, one in each row"
         if self.nested:
-            return counted(self.rows, "nested object") + (f"; name: {self.label}" if self.label is not None else "")
-        about = [f"id: {self.id}" if self.id is not None else f"numbered, 'row 1' to 'row {self.rows}'"]
-        about += [f"name: {self.label}"] if self.label is not None else []
-        about += [f"description: {self.description}"] if self.description is not None else []
-        about += [f"other names: {', '.join(self.aliases)}"] if self.aliases else []
+            return counted(self.rows, "nested object") + (
+                f"; name: {_header(self.label)}" if self.label is not None else ""
+            )
+        about = [f"id: {_header(self.id)}" if self.id is not None else f"numbered, 'row 1' to 'row {self.rows}'"]
+        about += [f"name: {_header(self.label)}"] if self.label is not None else []
+        about += [f"description: {_header(self.description)}"] if self.description is not None else []
+        about += [f"other names: {listed(map(_header, self.aliases), ', ')}"] if self.aliases else []
         return f"{counted(self.rows, 'entity', 'entities')}, one in each row; {listed(about, '; ')}"
 
 
@@ -150,6 +158,7 @@ def report_of(table: TableSurvey, plan: Plan, edges: EdgeSurvey | None) -> Table
             if column.link is not None
         ),
         columns=tuple((kind, tuple(names)) for kind, names in kinds.items()),
+        constant=frozenset(survey.name for survey in table.columns if len(survey.examples) < 2),
         left_out=tuple(_left_out(table.name, columns)),
         repeated=_repeated(table, plan),
     )
@@ -216,7 +225,7 @@ def _left_out(table: str, columns: Sequence[tuple[ColumnSurvey, ColumnPlan]]) ->
         yield LeftOut(blank, "cells with NA or the like, left out", _flag("--column", f"{table}.{blank[0]}=text"))
     for _, column in columns:
         if (near := column.near) is not None:
-            why = f"{near.matched} of {near.distinct} values are ids of {near.to}, too few for a link"
+            why = f"{near.matched} of {near.distinct} values are ids of {_header(near.to)}, too few for a link"
             yield LeftOut((column.name,), why, _flag("--link", f"{table}.{column.name}={near.to}"))
     dates = tuple(column.name for survey, column in columns if survey.ambiguous and column.role == "value")
     if dates:
@@ -231,11 +240,19 @@ def _repeated(table: TableSurvey, plan: TablePlan) -> str:
     if place is None or repeat is None:
         return ""
     source = table.source
-    said = f"{source.place(repeat[1])}: the {table.names[place]} is that of {source.unit} {repeat[0]:,}"
+    said = f"{source.place(repeat[1])}: the {_header(table.names[place])} is that of {source.unit} {repeat[0]:,}"
     if plan.key is not None:
         return f"{said}; rows with the same id become one entity."
     flag = _flag("--id-column", table.names[place])
-    return f"{said}, so the rows are numbered. To make rows with the same id one entity: {flag}."
+    return f"{said}, so the rows are numbered. To make rows with the same id one entity: {_option(flag)}."
+
+
+def _header(text: str) -> str:
+    return shown_within(text, _LONGEST_HEADER)
+
+
+def _option(text: str) -> str:
+    return shown_within(text, _LONGEST_OPTION)
 
 
 def _flag(name: str, value: str) -> str:

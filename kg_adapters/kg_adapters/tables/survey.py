@@ -36,6 +36,8 @@ NAMES: Final = ("name", "label", "title", "fullname", "displayname", "preflabel"
 """How columns of names are called, the surest first."""
 _LONGEST_ID: Final = 80
 _MOST_DISTINCT: Final = 16_000_000
+_MOST_OF_TABLE: Final = 64_000_000
+"""How many distinct cells of all columns of a table are collected, of 8 bytes each."""
 _MOST_PARTS: Final = 1_000_000
 _PENDING: Final = 1 << 20
 _EXAMPLES: Final = 3
@@ -165,6 +167,13 @@ class DistinctTexts:
         self._pending += len(texts)
         if self._pending > max(_PENDING, len(self._parts[0])):
             self.too_many = len(self.sorted()) > self._most
+            if self.too_many:
+                self._parts.clear()
+
+    @property
+    def size(self) -> int:
+        """How many texts are kept."""
+        return sum(map(len, self._parts))
 
     def copy(self, most: int) -> "DistinctTexts":
         """Return a collection that begins with what this one has."""
@@ -190,6 +199,9 @@ class _ColumnSearch:
         likely_id: Whether its cells may be ids, whatever they look like.
         separator: What separates the values in a cell; looked for when empty.
         joined: Whether it is made of other columns.
+
+    Attributes:
+        likely_id: As given.
     """
 
     def __init__(
@@ -198,7 +210,7 @@ class _ColumnSearch:
         self._header = header
         self._joined = joined
         self._search = search
-        self._likely_id = likely_id
+        self.likely_id = likely_id
         self._count = self._characters = self._distinct_characters = self._met = 0
         self._distinct: DistinctTexts | None = DistinctTexts()
         self._separator = separator
@@ -218,6 +230,8 @@ class _ColumnSearch:
         empty = cells.count("") if "" in distinct else 0
         distinct.discard("")
         self._count += len(cells) - empty
+        if self._count > _MOST_DISTINCT:
+            self._order = None
         if self._order is not None:
             self._order.append(np.fromiter((hash(cell) if cell else 0 for cell in cells), np.int64, len(cells)))
         if not distinct:
@@ -243,9 +257,8 @@ class _ColumnSearch:
         self._whole = self._whole and (kind != DECIMAL or all(map(_is_whole, distinct)))
         signs = (*self._signs, WHOLE) if kind == DECIMAL and self._whole else self._signs
         measures = kind in _MEASURES and WHOLE not in signs
-        if not self._likely_id and (measures or self._distinct_characters > _LONGEST_ID * self._met):
-            self._distinct = None
-            self._parts.clear()
+        if not self.likely_id and (measures or self._distinct_characters > _LONGEST_ID * self._met):
+            self.drop()
             return
         for sign in signs:
             if sign in joined and sign not in self._parts:
@@ -254,6 +267,26 @@ class _ColumnSearch:
             if sign in self._parts:
                 self._parts[sign].add({part for cell in distinct for part in parted(cell, sign)})
         self._distinct.add(distinct)
+
+    @property
+    def size(self) -> int:
+        """How many texts are kept."""
+        return sum(each.size for each in (*self._parts.values(), *filter(None, [self._distinct])))
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether the lines of cells that repeat are still wanted."""
+        return self._order is not None
+
+    def compact(self) -> None:
+        """Keep each distinct cell once."""
+        for each in (*self._parts.values(), *filter(None, [self._distinct])):
+            each.sorted()
+
+    def drop(self) -> None:
+        """Collect no more cells."""
+        self._distinct = None
+        self._parts.clear()
 
     def _splits(self, sign: str) -> bool:
         return sign != WHOLE or (self._whole and self._search.kind == DECIMAL)
@@ -326,7 +359,6 @@ class TableSearch:
         self._table = table
         self._even = self._even and batch.even
         self._rows += len(batch.lines)
-        self._lines.append(np.array(batch.lines, dtype=np.int64))
         known = len(self._searches)
         self._searches += [
             _search(table, place, header, self._options, self._chosen)
@@ -334,6 +366,19 @@ class TableSearch:
         ]
         for search, cells in zip(self._searches, batch.columns, strict=True):
             search.add(cells)
+        if any(search.is_watched for search in self._searches):
+            self._lines.append(np.array(batch.lines, dtype=np.int64))
+        else:
+            self._lines.clear()
+        if sum(search.size for search in self._searches) > _MOST_OF_TABLE:
+            self._bound()
+
+    def _bound(self) -> None:
+        """Collect no more cells of the columns with most distinct ones, ids last, until half of the limit is free."""
+        for search in self._searches:
+            search.compact()
+        while sum(search.size for search in self._searches) > _MOST_OF_TABLE // 2:
+            max(self._searches, key=lambda each: (bool(each.size) and not each.likely_id, each.size)).drop()
 
     def survey(self) -> TableSurvey:
         """Return what is known."""

@@ -186,7 +186,6 @@ class _Surroundings:
 
 POOL = 500
 SHOWN_HUBS = 5
-_TYPING: Final = "type relations"
 SHARED_IN_LINE = 20
 """How many nodes that both ends share over a relation stand in one line."""
 
@@ -232,15 +231,12 @@ async def paths_between(
     # The way over superclasses is what mostly connects two classes.
     found = replace(found, paths=(*above, *found.paths), total=total)
     shown_hubs = found.skipped_hubs[:SHOWN_HUBS]
-    unwalked = await _unwalked(graph) if avoid_hubs else ()
     walked = [triple for path in found.paths for triple in path.triples]
-    names = await names_of(
-        graph, (start, end, *shown_hubs, *(unwalked or ()), *terms_of(walked)), max_tokens=max_tokens
-    )
+    names = await names_of(graph, (start, end, *shown_hubs, *terms_of(walked)), max_tokens=max_tokens)
     ranked = found.paths if question is None else _by_question(found.paths, question, names)
     shown = ranked[:limit]
     names = await with_intermediates(graph, [each for path in shown for each in path.triples], names, (start, end))
-    search = _Search(request, found, unwalked, len(above), len(stated.paths) - (len(found.paths) - len(above)))
+    search = _Search(request, found, len(above), len(stated.paths) - (len(found.paths) - len(above)))
     return fitted_rows(AnswerRows(_lines(shown), names), lambda rows: _answer(search, rows), max_tokens)
 
 
@@ -251,14 +247,12 @@ class _Search:
     Args:
         request: What was asked.
         found: What came of it.
-        unwalked: The relations of the graph that were left out with the hubs; None where it is not known which.
         above: How many of the paths are over superclasses.
         twins: How many more paths say the same over inverse relations.
     """
 
     request: PathRequest
     found: PathsFound
-    unwalked: Sequence[Iri] | None
     above: int
     twins: int
 
@@ -270,15 +264,6 @@ def _without_twins(found: PathsFound, inverse_of: InverseOf) -> PathsFound:
         kept.setdefault((path.nodes, tuple(one_way(triple, inverse_of) for triple in path.triples)), path)
     twins = len(found.paths) - len(kept)
     return replace(found, paths=tuple(kept.values()), total=replace(found.total, value=found.total.value - twins))
-
-
-async def _unwalked(graph: KGAdapter) -> Sequence[Iri] | None:
-    """Return the relations to classes and superclasses that a graph has; None for a remote one, which is not asked."""
-    if graph.remote:
-        return None
-    relations = (*graph.vocabulary.types, *graph.vocabulary.subclasses)
-    described = await graph.describe(relations)
-    return tuple(each for each in relations if each in described and "relation" in described[each].roles)
 
 
 async def _end(graph: KGAdapter, text: str) -> tuple[Node, bool]:
@@ -406,19 +391,14 @@ def _extent(search: _Search, names: Names) -> str:
         return "The search stopped early, after looking at as many edges as it may: fewer hops need less."
     if found.stopped == "time":
         return "The search stopped early, at its deadline: fewer hops need less."
-    unwalked = [names.relation(each, ",") for each in search.unwalked or ()]
     if found.skipped_hubs:
         hubs = listed((names.entity(hub, ",") for hub in found.skipped_hubs), ", ", SHOWN_HUBS)
-        return f"Hubs left out: {hubs} (avoid_hubs=false includes {_and(['them', *(unwalked or [_TYPING])])})."
+        return f"Hubs left out: {hubs} (avoid_hubs=false includes them, types and superclasses)."
     if found.unnamed:
         return "Nodes without a name (_:…) cannot be passed through here; a Sparql query can go through them."
-    left = "mixes of superclasses and others" if search.above else _and(unwalked or [_TYPING])
-    but = f", except {'for' if search.above else 'over'} {left} (avoid_hubs=false)"
-    return f"The search was exhaustive{but if search.request.avoid_hubs and search.unwalked != () else ''}."
-
-
-def _and(parts: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+    left = "for mixes of superclasses and others" if search.above else "over types and superclasses"
+    but = f", except {left} (avoid_hubs=false)" if search.request.avoid_hubs else ""
+    return f"The search was exhaustive{but}."
 
 
 def _left_out(found: PathsFound, shown: int) -> str:
