@@ -307,6 +307,18 @@ def test_a_column_of_which_too_few_values_are_ids_comes_with_the_option_that_lin
     assert told in read.lines
 
 
+def test_of_a_long_header_the_beginning_is_shown(tmp_path: Path) -> None:
+    long = "x" * 3_000
+    lines = TablesRead(tmp_path, {"g.csv": f"id,{long},parent {long}\na,1,b\nb,2,a\n"}).lines
+    assert (len(lines), all("…" in line and len(line) < 400 for line in lines[1:])) == (3, True)
+
+
+def test_a_text_of_json_that_begins_with_a_plus_is_no_number(tmp_path: Path) -> None:
+    records = [{"id": "a", "call": "+4", "size": "5"}, {"id": "b", "call": "+5", "size": 6}]
+    read = TablesRead(tmp_path, {"g.json": json.dumps(records), "h.csv": "id,rise\nx,+4\ny,-5\n"})
+    assert (read.kinds("g"), read.kinds("h")) == ({"call": "text", "size": "whole number"}, {"rise": "whole number"})
+
+
 def test_headers_that_repeat_stay_apart(tmp_path: Path) -> None:
     read = TablesRead(tmp_path, {"g.csv": "id,n,n,n 3,\na,1,2,3,4\n"})
     assert tuple(read.kinds("g")) == ("n", "n 3", "n 3 4", "column 5")

@@ -6,7 +6,6 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 import pyoxigraph as ox
@@ -39,7 +38,7 @@ from kg_adapters.files.rows import (
     terms_of,
     unescaped,
 )
-from kg_adapters.files.sources import GRAPH_JSON, RDF_FORMATS, TABLES, Source
+from kg_adapters.files.sources import GRAPH_JSON, RDF_FORMATS, TABLES, Source, Sources
 from kg_adapters.index.graph_index import StringTable
 from kg_adapters.open_options import ReadingLimits, Refused
 from kg_adapters.prefixes import is_prefix
@@ -49,6 +48,7 @@ from kg_adapters.tables.passes import Surveyed, SurveyTask, TableTask, plan_sour
 from kg_adapters.tables.report import TableReport
 from kg_adapters.tables.survey import TableSurvey
 from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, BlankNode
+from kg_boundary.shown import counted
 
 # What the parser calls nodes without a name is random; numbers make an import repeatable.
 _NAMELESS: Final = re.compile(r"[a-f][0-9a-f]{15,31}|anon-.*", re.DOTALL)
@@ -323,9 +323,14 @@ class SourceReader:
             source, self._limits, self._skip_errors, self._languages, self._label_keys, task, self._hash_seed
         )
 
-    def leave_out(self, links: Sequence[Path]) -> None:
-        """Count links that are not followed."""
-        for link in links:
+    def leave_out(self, found: Sources) -> None:
+        """Count links that are not followed, and note the files that are read only if they are named."""
+        if found.by_name:
+            several = f"{counted(len(found.by_name), 'file')} of the folder, such as {found.by_name[0]},"
+            some = several if len(found.by_name) > 1 else f"{found.by_name[0]}"
+            said = f"{some} {'was' if len(found.by_name) == 1 else 'were'} not read, since that may be no graph"
+            self.notes.append(f"{said}: to import it too, name it beside the folder.")
+        for link in found.outside:
             self._note(f"{link} is a link that leads outside of the folder. It is followed with --follow-links.")
 
     def check_graphs(self) -> None:

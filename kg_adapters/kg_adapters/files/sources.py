@@ -43,6 +43,7 @@ READ_WHOLE: Final = frozenset({GRAPH_JSON, ENTITY_JSON, KGDATA, *TABLES})
 PACKINGS: Final = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _FOLLOW: Final = "kg-sextant import --follow-links"
 # Their names do not say that they hold a graph: taken when named, passed over in a folder.
+_STORE: Final = "store.json"
 _ONLY_BY_NAME: Final = frozenset({".xml", ".db", GRAPH_JSON})
 
 
@@ -82,11 +83,13 @@ class Sources:
     Args:
         files: Each of them once.
         outside: Links in given folders that lead outside of them, and were not followed.
+        by_name: Files in given folders that may hold no graph, and are read only where they are named.
         name: What people call all of it: the first folder, or the first file without its endings.
     """
 
     files: tuple[Source, ...]
     outside: tuple[Path, ...]
+    by_name: tuple[Path, ...]
     name: str
 
 
@@ -124,10 +127,12 @@ def gather_sources(paths: Sequence[Path], *, follow_links: bool = False) -> Sour
     """
     found: dict[Path, str] = {}
     outside: list[Path] = []
+    by_name: list[Path] = []
     for path in paths:
-        files, passed = _folder(path, follow_links=follow_links) if path.is_dir() else ([_file(path)], [])
-        outside.extend(passed)
-        for file in files:
+        folder = _folder(path, follow_links=follow_links) if path.is_dir() else _Folder([_file(path)], [], [])
+        outside.extend(folder.outside)
+        by_name.extend(folder.by_name)
+        for file in folder.files:
             name = file.relative_to(path).as_posix() if path.is_dir() else file.name
             found.setdefault(file.resolve(), name.encode(errors="replace").decode())
     names = list(found.values())
@@ -135,8 +140,9 @@ def gather_sources(paths: Sequence[Path], *, follow_links: bool = False) -> Sour
         Source(file, name if names.count(name) == 1 else f"{number}/{name}")
         for number, (file, name) in enumerate(found.items(), start=1)
     )
-    folder = paths[0].resolve().name.encode(errors="replace").decode() if paths[0].is_dir() else ""
-    return Sources(tuple(sources), tuple(outside), folder or Path(names[0]).name.partition(".")[0])
+    first = paths[0].resolve().name.encode(errors="replace").decode() if paths[0].is_dir() else ""
+    left = tuple(file for file in by_name if file.resolve() not in found)
+    return Sources(tuple(sources), tuple(outside), left, first or Path(names[0]).name.partition(".")[0])
 
 
 def _file(path: Path) -> Path:
@@ -147,25 +153,35 @@ def _file(path: Path) -> Path:
     return path
 
 
-def _folder(path: Path, *, follow_links: bool) -> tuple[list[Path], list[Path]]:
-    """Return the RDF files and tables under a folder, and the links that are not followed, both sorted."""
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """The RDF files and tables under a folder, the links that are not followed, and the files that must be named."""
+
+    files: Sequence[Path]
+    outside: Sequence[Path]
+    by_name: Sequence[Path]
+
+
+def _folder(path: Path, *, follow_links: bool) -> _Folder:
+    """Return what is under a folder, each sorted."""
     wanted = FORMATS - _ONLY_BY_NAME
     files: list[Path] = []
     outside: list[Path] = []
-    by_name = ""
+    by_name: list[Path] = []
     for file, leads_outside in _below(path, follow_links=follow_links):
         if leads_outside and (file.is_dir() or _ending(file) in wanted):
             outside.append(file)
         elif not leads_outside and _ending(file) in wanted and file.is_file():
             files.append(file)
-        elif not leads_outside and _ending(file) in _ONLY_BY_NAME and not by_name:
-            by_name = f" Files such as {file} are read if you name them."
+        elif not leads_outside and _ending(file) in _ONLY_BY_NAME and file.is_file():
+            by_name.append(file)
     if not files:
         links = f" Links that lead outside of it, such as {outside[0]}, are read with {_FOLLOW}." if outside else ""
+        named = f" Files such as {by_name[0]} are read if you name them." if by_name else ""
         raise InvalidSource(
-            f"{path} holds no RDF file and no table. Expected names that end in {_endings(wanted)}.{by_name}{links}"
+            f"{path} holds no RDF file and no table. Expected names that end in {_endings(wanted)}.{named}{links}"
         )
-    return sorted(files), sorted(outside)
+    return _Folder(sorted(files), sorted(outside), sorted(by_name))
 
 
 def _below(folder: Path, *, follow_links: bool) -> Iterator[tuple[Path, bool]]:
@@ -179,6 +195,9 @@ def _below(folder: Path, *, follow_links: bool) -> Iterator[tuple[Path, bool]]:
         if (real := current.resolve()) in walked:
             continue
         walked.add(real)
+        if (current / _STORE).is_file():
+            # What an import has written is no source.
+            continue
         for path in _entries(current):
             leads_outside = path.is_symlink() and not follow_links and not _real(path).is_relative_to(root)
             if leads_outside or not path.is_dir():

@@ -299,7 +299,7 @@ class _Import:
             quads=self._quads,
             on_wait=self._wait,
         )
-        self._reader.leave_out(found.outside)
+        self._reader.leave_out(found)
 
     def build(self, folder: Path) -> ImportReport:
         counts = self._write_index(folder)

@@ -438,7 +438,7 @@ def _search(table: SourceTable, place: int, header: str, options: TableOptions, 
     likely = place == 0 or called or header in {chosen, table.key, *table.links, *table.joined}
     return _ColumnSearch(
         header,
-        KindSearch(header, commas=table.commas, chosen=kinds),
+        KindSearch(header, commas=table.commas, plus=not table.several, chosen=kinds),
         watched=header == chosen or plain(header) in SUREST_ID_NAMES,
         likely_id=likely,
         separator=options.separator_of(table.name, header) or (SEVERAL if table.several else ""),

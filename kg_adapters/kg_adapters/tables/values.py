@@ -180,10 +180,11 @@ class KindSearch:
     Args:
         header: The header of the column.
         commas: Whether numbers may have a decimal comma: commas do not separate cells in this table.
+        plus: Whether numbers may begin with `+`: those of records do not, so that this is a text.
         chosen: The kinds that it may have; all when empty.
     """
 
-    def __init__(self, header: str, *, commas: bool = False, chosen: tuple[Kind, ...] = ()) -> None:
+    def __init__(self, header: str, *, commas: bool = False, plus: bool = True, chosen: tuple[Kind, ...] = ()) -> None:
         single = (COMMA, DATE, DAY_FIRST, MONTH_FIRST, MONTH, MOMENT, ADDRESS)
         usual: list[tuple[Kind, ...]] = [(BOOLEAN,), _NUMBERS, *((kind,) for kind in single)]
         if _YEARS.search(header) is not None:
@@ -193,6 +194,7 @@ class KindSearch:
         else:
             # All values of a kind are also values of the next in its chain.
             self._left = [each for each in usual if commas or each != (COMMA,)]
+        self._plus = plus or bool(chosen)
         self._codes = not chosen and _holds_codes(header)
         self._commas_said = bool(chosen)
         self._any = False
@@ -203,6 +205,8 @@ class KindSearch:
             return
         values = [cell for cell in cells if cell not in MISSING]
         self._any = self._any or bool(values)
+        if not self._plus and any(value.startswith("+") for value in values):
+            self._left = [chain for chain in self._left if chain[0] not in {*_NUMBERS, COMMA}]
         self._left = [rest for chain in self._left if (rest := _fitting(chain, values))]
         if not self._commas_said and any(chain[0] == COMMA for chain in self._left):
             # 1,234 may be more than a thousand.

@@ -115,8 +115,12 @@ def test_links_that_lead_outside_of_a_folder_are_counted_and_followed_when_asked
     write_graph(tmp_path / "data")
     (tmp_path / "other.nt").write_text("<http://e/a> <http://e/p> <http://e/b> .", encoding="utf-8")
     (tmp_path / "data" / "link.nt").symlink_to("../other.nt")
+    (tmp_path / "data" / "more.json").write_text('[{"id": "a", "size": 1}]', encoding="utf-8")
     words = ["import", str(tmp_path / "data"), "--to", str(tmp_path / "store")]
     assert "link.nt is a link that leads outside of the folder" in cli.run(*words).out
+    assert "/data/more.json was not read, since that may be no graph: to import it too, name it" in cli.run(*words).out
+    named = cli.run("import", str(tmp_path / "data"), str(tmp_path / "data" / "more.json"), *words[2:])
+    assert ("not read" in named.out, "more.json: 1 entity" in named.out) == (False, True)
     followed = cli.run(*words, "--follow-links")
     assert ("3 triples between 4 entities" in followed.out, "Left out" in followed.out) == (True, False)
 

@@ -43,6 +43,12 @@ def test_a_folder_of_tables_is_imported_with_its_links_and_the_commands_to_try_w
     assert "9E Airlines Inc. (entity:9E): 10" in answers[1].out
 
 
+def test_the_commands_to_try_rank_by_no_column_that_is_the_same_in_all_rows(cli: CommandLine, tmp_path: Path) -> None:
+    written(tmp_path, {"masts.csv": "id,name,version,height\na,Abe,1,30\nb,Ben,1,40\n"})
+    run = cli.run("import", str(tmp_path / "masts.csv"), "--to", str(tmp_path / "store"))
+    assert ("Top[Type[masts], height, 3]" in run.out, "Top[Type[masts], version" in run.out) == (True, False)
+
+
 def test_a_database_is_opened_directly_and_answers_as_sql_does(cli: CommandLine, tmp_path: Path) -> None:
     path = tmp_path / "chinook.sqlite"
     written(tmp_path, {path.name: database(CHINOOK)})
