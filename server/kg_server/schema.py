@@ -110,7 +110,7 @@ def _counted(values: int, kind: str) -> str:
 
 def stated_classes(profile: GraphProfile) -> list[ClassProfile]:
     """Return the stated classes of entities, without those that only describe the graph itself."""
-    return [each for each in profile.classes if each.direct and not _describes_the_graph(each)]
+    return [each for each in profile.classes if each.direct and not describes_the_graph(each.iri)]
 
 
 def facts_of(known: ClassProfile, vocabulary: Vocabulary) -> list[PropertyProfile]:
@@ -265,8 +265,9 @@ def label_of(known: ClassProfile) -> str:
     return "entity" if known.iri is None else shown_within(known.iri.local_part, MAX_LABEL)
 
 
-def _describes_the_graph(known: ClassProfile) -> bool:
-    return isinstance(known.iri, Iri) and known.iri.value.startswith(ABOUT_ITSELF)
+def describes_the_graph(owner: Node | None) -> bool:
+    """Return whether a class is one of those that describe a graph, such as `owl:Class`, and none of its own."""
+    return isinstance(owner, Iri) and owner.value.startswith(ABOUT_ITSELF)
 
 
 def named(classes: Sequence[ClassProfile], text: str) -> ClassProfile | None:

@@ -36,6 +36,7 @@ from kg_server.schema import (
     ProfileFacts,
     class_lines,
     class_summary,
+    describes_the_graph,
     facts_of,
     kinds_of_facts,
     limits_of,
@@ -290,8 +291,10 @@ class _View:
     def _definition(self, facts: ProfileFacts, names: Names, most: int, ontology: str) -> Callable[[int], Answer]:
         """Return a function that builds an answer with a number of classes and of facts per line."""
         schema, profile, every = self.schema, self.profile, len(facts.classes)
-        total = Count(max(every, len(schema.classes)), exact=schema.complete)
-        size = f"Graph {in_quotes(self.graph.name)}: {_extent(schema)}, {sizes_of(entries_of(schema), schema)}. "
+        # What only describes the graph itself, such as owl:Ontology, has no line.
+        counted = [each for each in entries_of(schema) if not (each.kind == "class" and describes_the_graph(each.iri))]
+        total = Count(max(every, sum(each.kind == "class" for each in counted)), exact=schema.complete)
+        size = f"Graph {in_quotes(self.graph.name)}: {_extent(schema)}, {sizes_of(counted, schema)}. "
         size = f"{size}{kinds_of_facts(profile)}".rstrip() + limits_of(profile)
         prefixes = self._prefixes(PREFIX_TOKENS)
         own = {prefix: name for prefix, name in prefixes.items() if prefix not in USUAL}

@@ -381,7 +381,8 @@ def _naming_lines(naming: "NamingReport") -> Iterator[str]:
     """Yield how many entities have no name, and which relations could name them."""
     if not naming.mostly_nameless:
         return
-    yield f"{counted(naming.entities - naming.named, 'entity has', 'entities have')} no name, of {naming.entities:,}."
+    nameless = counted(naming.entities - naming.named, "entity has", "entities have")
+    yield f"{nameless} no name, of {naming.entities:,} with facts of their own; the others only end facts."
     for likely in naming.likely:
         flag = shlex.join(["--label", likely.relation])
         example = in_quotes(likely.example)
