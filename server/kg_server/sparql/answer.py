@@ -135,15 +135,11 @@ async def sparql_query(
     every = "every row" if not answer.truncated and len(rows) == len(answer.rows) else "every row that was fetched"
     once = told_once(rows[0], variables, alike, names, cell, every) if alike else ""
     header = " | ".join(f"?{variable}" for place, variable in enumerate(variables) if place not in alike)
-    remarks = [await rounded_values(graph, answer.rounded), blank_sums(answer, query)]
     reason = await _reason(graph, sparql, query, run.edits, answer, time_left_s(_left_s(deadline)))
-    if reason.knowledge == "stated":
-        remarks.append(await one_way_only(graph, query, run.edits))
-
-    limit = limit_of(query)
+    remarks = await _remarks(graph, query, run.edits, answer, reason)
 
     def build(here: AnswerRows[RowLine]) -> Answer:
-        fields, summary = here.fields(), _summary(answer, len(here), max_rows, max_tokens, limit)
+        fields, summary = here.fields(), _summary(answer, len(here), max_rows, max_tokens, query)
         result = SparqlResult(
             status=_status(answer, len(here)),
             knowledge=reason.knowledge,
@@ -162,6 +158,12 @@ async def sparql_query(
     return await off_loop(
         lambda: _whole(fitted_rows(AnswerRows(lines, each, cell), build, max_tokens) for each in ways), len(rows)
     )
+
+
+async def _remarks(graph: KGAdapter, query: str, edits: Edits, answer: SparqlAnswer, reason: Reason) -> Sequence[str]:
+    """Return what should be known about the values of an answer, and about facts that it leaves out."""
+    one_way = await one_way_only(graph, query, edits) if reason.knowledge == "stated" else ""
+    return await rounded_values(graph, answer.rounded), blank_sums(answer, query), one_way
 
 
 def _left_s(deadline: float) -> float:
@@ -229,7 +231,7 @@ def _status(answer: SparqlAnswer, shown: int) -> Status:
     return "truncated" if answer.truncated or shown < len(answer.rows) else "ok"
 
 
-def _summary(answer: SparqlAnswer, shown: int, max_rows: int, max_tokens: int, limit: int | None) -> str:
+def _summary(answer: SparqlAnswer, shown: int, max_rows: int, max_tokens: int, query: str) -> str:
     if answer.form == "ASK":
         return "Yes." if answer.truth else "No."
     if not answer.rows:
@@ -237,8 +239,9 @@ def _summary(answer: SparqlAnswer, shown: int, max_rows: int, max_tokens: int, l
     noun = "row" if len(answer.rows) == 1 else "rows"
     found = f"{'at least ' if answer.truncated else ''}{len(answer.rows)} {noun}"
     if not answer.truncated and shown == len(answer.rows):
-        cut = limit is not None and len(answer.rows) == limit
-        return f"{found}; the query's LIMIT {limit} leaves out any more." if cut else f"{found}, all here."
+        limit = limit_of(query)
+        cut = f"; the query's LIMIT {limit} leaves out any more." if len(answer.rows) == limit else ", all here."
+        return f"{found}{cut}"
     fetched = f"no more were fetched (max_rows={max_rows})"
     why = fetched if shown == len(answer.rows) else f"no more fit into max_tokens={max_tokens}"
     return f"{found}; {shown} here, since {why}. Narrow the query, or page with ORDER BY, LIMIT and OFFSET."
