@@ -249,6 +249,15 @@ def test_the_page_of_dependencies_gives_a_reason_for_exactly_those_of_the_packag
     assert sorted(rows) == sorted(needed | extras)
 
 
+def test_each_line_of_the_threat_model_names_tests_that_there_are() -> None:
+    _, _, section = (ROOT / "docs" / "hosting.md").read_text(encoding="utf-8").partition("## Threat model")
+    rows = [line for line in section.splitlines() if line.startswith("| ")][1:]
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")]
+    there = {name for source in sources for name in re.findall(r"def (test_\w+)\(", source)}
+    named = [set(re.findall(r"`(test_\w+)`", row)) for row in rows]
+    assert [row for row, tests in zip(rows, named, strict=True) if not tests or not tests <= there] == []
+
+
 @pytest.mark.parametrize("command", ["serve", "call", "import"])
 def test_the_page_of_settings_lists_the_flags_of_a_command(command: str) -> None:
     page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")

@@ -131,12 +131,6 @@ async def test_pages_may_ask_only_from_the_origins_that_are_set(origin: bytes, s
     assert (await answer(LOCAL, (b"origin", origin), names=PUBLIC))[0] == status
 
 
-@pytest.mark.parametrize(("origin", "status"), [(b"https://chat.example.org", 200), (b"https://evil.example", 403)])
-async def test_a_browser_may_ask_whether_a_page_may_send_its_token(origin: bytes, status: int) -> None:
-    asked = (b"access-control-request-method", b"POST"), (b"access-control-request-headers", b"authorization")
-    assert (await answer(LOCAL, (b"origin", origin), *asked, method="OPTIONS", names=PUBLIC))[0] == status
-
-
 @pytest.mark.parametrize("path", ["/", "/mcp\n", "/mcp/x", "/MCP", "/./mcp", "//mcp"])
 async def test_a_path_that_is_almost_that_of_messages_is_refused(path: str) -> None:
     assert (await answer(LOCAL, path=path))[0] == 404

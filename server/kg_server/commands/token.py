@@ -39,11 +39,12 @@ def add(
     if "read" not in allowed or not EVERY_SCOPE.issuperset(allowed):
         raise InvalidRequest("--scopes takes read or read,memory.")
     named = None if tools is None else _parts(tools)
+    known = (*EXAMPLES, "Recall")
     for each in named or ():
-        if each not in EXAMPLES:
-            near = closest(each, EXAMPLES, limit=1)
+        if each not in known:
+            near = closest(each, known, limit=1)
             meant = f" Did you mean {near[0]}?" if near else ""
-            raise InvalidRequest(f"There is no tool {each}.{meant} The tools are {', '.join(EXAMPLES)}.")
+            raise InvalidRequest(f"There is no tool {each}.{meant} The tools are {', '.join(known)}.")
     file = _file(context)
     made = file.add(name, allowed, named, expires_days)
     warn(f"A token for {name}, which is not shown again; {file.path} holds its hash. Clients send it as")

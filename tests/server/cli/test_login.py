@@ -25,6 +25,7 @@ HELLO: dict[str, Any] = {
     "capabilities": {},
     "clientInfo": {"name": "test", "version": "1"},
 }
+CHAT = "https://chat.example.org"
 EVERY_INTERFACE = "0.0.0.0"  # noqa: S104 - it is called through loopback
 APPEND = {"name": "memory-append", "arguments": {"triples": [["Q17", "P36", "Q1490"]]}}
 
@@ -59,7 +60,11 @@ def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosted]:
     folder = tmp_path_factory.mktemp("hosted")
     tokens = TokenFile(folder / "tokens" / "tokens.json")
     words = (str(write_graph(folder)), "--cache-folder", str(folder / "cache"))
-    environ = {"KG_SEXTANT_HOSTING__TOKENS": str(tokens.path), "KG_SEXTANT_DATA_FOLDER": str(folder / "data")}
+    environ = {
+        "KG_SEXTANT_HOSTING__TOKENS": str(tokens.path),
+        "KG_SEXTANT_HOSTING__ORIGINS": CHAT,
+        "KG_SEXTANT_DATA_FOLDER": str(folder / "data"),
+    }
     with started(environ, *words) as process:
         yield Hosted(address_of(process), tokens)
 
@@ -109,6 +114,14 @@ def test_a_caller_sees_and_calls_only_the_tools_of_its_token(hosted: Hosted) -> 
     assert "There is no resource" in hosted.answer(narrow, method="resources/read", uri="kg://schema").text
     assert "By question: " in hosted.result(reader, **HELLO)["instructions"]
     assert "memory" not in hosted.result(reader, **HELLO)["instructions"]
+
+
+@pytest.mark.parametrize(("origin", "status"), [(CHAT, 200), ("https://evil.example", 403)])
+def test_a_browser_learns_without_a_token_whether_a_page_may_send_one(hosted: Hosted, origin: str, status: int) -> None:
+    asked = {"access-control-request-method": "POST", "access-control-request-headers": "authorization, content-type"}
+    answer = httpx2.options(hosted.url, headers={"origin": origin, **asked}, timeout=60)
+    assert answer.status_code == status
+    assert answer.headers.get("access-control-allow-origin") == (origin if status == 200 else None)
 
 
 def test_nothing_of_a_request_is_read_before_its_caller_is_known(hosted: Hosted) -> None:
