@@ -22,7 +22,9 @@ from time import perf_counter
 from typing import Final, Literal, TypeAlias
 
 import anyio
+import httpx2
 from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp.types import CallToolResult, TextContent, TextResourceContents
 from pydantic import TypeAdapter
@@ -41,6 +43,8 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.registry import OpenOptions
 from kg_adapters.sparql.opening import open_sparql
 from kg_server.app import build_server
+from kg_server.serving.login import SCOPES
+from kg_server.serving.tokens import TokenFile
 from kg_server.settings import Settings
 
 Verdict: TypeAlias = Literal["right", "clear error", "stopped early", "wrong", "unclear error"]
@@ -414,7 +418,7 @@ def judged(said: Said, expected: Said) -> Verdict:
 
 
 def soaked_over_http(soak: Soak) -> Report:
-    """Soak our server over HTTP with a client for each caller."""
+    """Soak our server over HTTP with a client for each caller, who has a token of its own."""
     return asyncio.run(_over_http(soak))
 
 
@@ -425,14 +429,27 @@ def soaked_over_stdio(soak: Soak) -> Report:
 
 async def _over_http(soak: Soak) -> Report:
     await _prepare(soak)
-    with running(*ours("sample"), "--http", "127.0.0.1:0", environ=soak.environ) as server:
-        async with Client(server.url) as alone:
+    tokens = TokenFile(soak.folder / "tokens.json")
+    given = [tokens.add(f"client-{number}", SCOPES, None, None) for number in range(soak.clients)]
+    # Whoever asks alone asks much faster than one of many.
+    login = {"KG_SEXTANT_HOSTING__TOKENS": str(tokens.path), "KG_SEXTANT_HOSTING__CALLS_PER_MINUTE": "0"}
+    with running(*ours("sample"), "--http", "127.0.0.1:0", environ={**soak.environ, **login}) as server:
+        async with _logged_in(server.url, given[0]) as alone:
             known = await _answered_alone(alone, soak.work)
         async with AsyncExitStack() as stack:
-            clients = [await stack.enter_async_context(Client(server.url)) for _ in range(soak.clients)]
+            clients = [await stack.enter_async_context(_logged_in(server.url, each)) for each in given]
             report = await _loaded(f"{soak.clients} clients over HTTP", clients, known, soak, server.process)
         # Connections end with their clients.
         return replace(report, after=await _rested(server.process), logged=server.logged)
+
+
+@asynccontextmanager
+async def _logged_in(url: str, token: str) -> AsyncGenerator[Client]:
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=_HANGS_S) as http,
+        Client(streamable_http_client(url, http_client=http)) as client,
+    ):
+        yield client
 
 
 async def _over_stdio(soak: Soak) -> Report:

@@ -243,6 +243,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
         "KG_SEXTANT_EMBEDDING__API_KEY": EMBEDDING_KEY,
         "KG_SEXTANT_EMBEDDING__EMBEDDER": "openai",
         "KG_SEXTANT_LOG_LEVEL": "debug",
+        "KG_SEXTANT_HOSTING__AUDIT": "json",
     }
 
 
