@@ -71,7 +71,7 @@ class Chosen:
         Of a relation without a label it is enough that the shown id ends in it.
         """
         known = names.labels.get(self.relation) or own_name(self.relation).text
-        if self.name in {None, known} or len(self.relations) > 1:
+        if self.name is None or self.name == known or len(self.relations) > 1:
             return ""
         return f"{in_quotes(self.name, MAX_LABEL)} is read as {names.relation(self.relation)}. "
 
