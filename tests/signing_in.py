@@ -1,5 +1,6 @@
 """A client of the SDK that logs in by itself, with a browser whose person agrees, and writes down every request."""
 
+import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -47,6 +48,7 @@ class SigningIn:
         wallet: What it keeps.
         steps: Every request that it or its browser sent, with the host's name, and how it was answered.
         names: What hosts are called in these steps.
+        trusts: Whose certificates it trusts; None for those of this machine.
     """
 
     url: str
@@ -56,6 +58,7 @@ class SigningIn:
     wallet: Wallet = field(default_factory=Wallet)
     steps: list[str] = field(default_factory=list[str])
     names: Mapping[str, str] = field(default_factory=dict[str, str])
+    trusts: ssl.SSLContext | None = None
     _back: str = ""
     _provider: OAuthClientProvider | None = None
 
@@ -93,7 +96,9 @@ class SigningIn:
 
     def http(self, auth: httpx2.Auth | None = None) -> httpx2.AsyncClient:
         """Return what sends requests and writes them down."""
-        return httpx2.AsyncClient(auth=auth, timeout=30, event_hooks={"response": [self._log]})
+        return httpx2.AsyncClient(
+            auth=auth, timeout=30, verify=self.trusts or True, event_hooks={"response": [self._log]}
+        )
 
     async def _log(self, response: httpx2.Response) -> None:
         request = response.request

@@ -5,6 +5,7 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from ssl import get_server_certificate
 from urllib.parse import quote, unquote, urlsplit
 
 import httpx2
@@ -71,10 +72,10 @@ class Hosted:
 
 
 @contextmanager
-def serving(folder: Path, authority: AuthorizationServer) -> Generator[str]:
+def serving(folder: Path, authority: AuthorizationServer, **environ: str) -> Generator[str]:
     """Serve the small graph to those who log in at an authorization server, and give the URL."""
-    environ = {"KG_SEXTANT_HOSTING__ISSUER": authority.issuer, "KG_SEXTANT_DATA_FOLDER": str(folder / "data")}
-    with started(environ, str(write_graph(folder)), "--cache-folder", str(folder / "cache")) as process:
+    places = {"KG_SEXTANT_HOSTING__ISSUER": authority.issuer, "KG_SEXTANT_DATA_FOLDER": str(folder / "data")}
+    with started({**places, **environ}, str(write_graph(folder)), "--cache-folder", str(folder / "cache")) as process:
         yield address_of(process)
 
 
@@ -133,6 +134,27 @@ async def test_an_issuer_without_a_path_is_known_with_a_last_slash_or_without(tm
     ]
     assert client.wallet.client is not None
     assert client.wallet.client.token_endpoint_auth_method == "client_secret_basic"
+
+
+async def test_clients_log_in_over_https_and_meet_each_new_certificate(tmp_path: Path) -> None:
+    signer, file = Authority.create(tmp_path), tmp_path / "server.pem"
+    signer.server(hours=1)
+    shown: list[str] = []
+    with authorizing() as authority, serving(tmp_path, authority, KG_SEXTANT_HOSTING__TLS_CERTIFICATE=str(file)) as url:
+        hosted, place = Hosted(url, authority, documents=""), urlsplit(url)
+        assert (place.scheme, place.hostname) == ("https", "127.0.0.1")
+        for content in (file.read_bytes(), None, b"no certificate"):
+            if content is None:
+                signer.server(hours=2)
+            else:
+                file.write_bytes(content)
+            client = hosted.client()
+            client.trusts = signer.client()
+            async with client.connected() as session:
+                assert not (await session.call_tool("Degree", {"entity": "Q17"})).is_error
+            assert client.taken()[:2] == FOUND[:2]
+            shown.append(get_server_certificate(("127.0.0.1", place.port or 0), ca_certs=str(signer.file)))
+    assert [shown.index(each) for each in shown] == [0, 1, 1]
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])

@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 from cli_runs import CommandLine, write_graph
+from kg_agents.tools.client import ToolError, connect_tools
 from kg_server.serving.tokens import TokenFile
 from loopback_service import Authority
 from server_processes import address_of, started
@@ -239,3 +240,11 @@ def test_hosting_that_cannot_be_safe_is_refused_before_it_starts(
 ) -> None:
     refused = cli.run("serve", "--http", "0", **{f"KG_SEXTANT_HOSTING__{setting.upper()}": value})
     assert (refused.code, reason in refused.err) == (2, True)
+
+
+async def test_an_agent_whose_token_is_revoked_reports_that_it_needs_one(hosted: Hosted) -> None:
+    async with connect_tools(hosted.url, token=hosted.add("gil")) as tools:
+        assert not (await tools.call("Degree", {"entity": "Q17"})).failed
+        hosted.tokens.revoke("gil")
+        with pytest.raises(ToolError, match="asks for a valid token"):
+            await tools.call("Degree", {"entity": "Q17"})
