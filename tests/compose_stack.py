@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+import anyio
+import httpx2
 import pytest
 from pydantic import BaseModel
 
@@ -200,6 +202,14 @@ class Stack:
     def printed(self, name: str) -> str:
         """Return what a service wrote on standard output."""
         return (self._folder / f"{name}.out").read_text(encoding="utf-8")
+
+    async def both_serve(self) -> None:
+        """Wait until the proxy finds both servers healthy."""
+        status = f"http://127.0.0.1:{self._ports['status']}/"
+        async with httpx2.AsyncClient(trust_env=False) as client:
+            with anyio.fail_after(30):
+                while (await client.get(status)).text != "2":  # noqa: ASYNC110 - another process tells nobody
+                    await anyio.sleep(0.05)
 
     def is_healthy(self, name: str) -> bool:
         """Run the check of the image on a server."""

@@ -59,6 +59,7 @@ async def test_the_stack_keeps_answering_and_remembering_while_each_server_is_re
             assert stack.logged(server, "memory-read") >= 2
             assert len(facts_of(await memory.read(handle))) == 1
             stack.start(server)
+            await stack.both_serve()
     async with httpx2.AsyncClient(trust_env=False) as stranger:
         assert (await stranger.post(stack.url, json={})).status_code == 401
     assert [stack.printed(server) for server in servers] == ["", ""]
