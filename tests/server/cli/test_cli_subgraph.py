@@ -270,6 +270,17 @@ def test_a_deep_look_compares_every_file(cli: CommandLine, tmp_path: Path) -> No
     assert "nodes.names.text.npy has changed. Import the files again" in graded(run.out)["fail"][0]
 
 
+def test_a_memory_database_that_cannot_be_reached_fails_without_its_password(
+    cli: CommandLine, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = "postgresql://ann:open-sesame@127.0.0.1:1/memories"
+    run = cli.run("doctor", str(write_graph(tmp_path)), KG_SEXTANT_MEMORY__DATABASE=url)
+    (failed,) = graded(run.out)["fail"]
+    assert failed.startswith("The memory database cannot be used; the server's log has the reason.")
+    assert "port 1 failed" in caplog.text
+    assert "sesame" not in run.out + run.err + caplog.text
+
+
 def test_the_report_is_available_as_json(cli: CommandLine, tmp_path: Path) -> None:
     report = json.loads(cli.run("doctor", str(write_graph(tmp_path)), "--json").out)
     assert report["worst"] == "ok"
