@@ -279,8 +279,13 @@ async def _by_owner(graph: KGAdapter, asked: RemarkRequest) -> Sequence[Note]:
 
 
 async def _texts_instead(graph: KGAdapter, of: SetExpression) -> Sequence[Note]:
-    """Return for conditions on texts that nothing has, but that name entities, what stands for these there."""
+    """Return for conditions on texts that nothing has, but that name entities, what stands for these there.
+
+    A remote graph is not asked for it.
+    """
     notes: list[Note] = []
+    if graph.remote:
+        return notes
     for among, path, text in islice(_written_texts(of), _MOST_CONDITIONS):
         last = path.hops[-1].steps or ()
         if (await count_of(graph, Kept(among, Compares(path, "=", text)))).value:
