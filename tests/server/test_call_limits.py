@@ -105,7 +105,7 @@ async def test_a_caller_at_its_limit_is_told_to_wait_and_does_not_keep_another_w
     greedy, quiet = (tokens.add(name, ("read",), None, None) for name in ("greedy", "quiet"))
     environ = {"KG_SEXTANT_HOSTING__TOKENS": str(tokens.path), "KG_SEXTANT_HOSTING__CALLS_AT_ONCE": str(AT_ONCE)}
     words = (str(write_graph(tmp_path)), "--cache-folder", str(tmp_path / "cache"))
-    refused: list[httpx2.Response] = []
+    refused, answers = list[httpx2.Response](), list[httpx2.Response]()
     with started(environ, *words) as process:
         async with (
             httpx2.AsyncClient(base_url=address_of(process), timeout=60) as http,
@@ -128,7 +128,7 @@ async def test_a_caller_at_its_limit_is_told_to_wait_and_does_not_keep_another_w
             with anyio.fail_after(60):
                 while len(refused) < GREEDY - AT_ONCE:
                     await anyio.lowlevel.checkpoint()
-            answers = [await ask(quiet, number, "GetNeighbor", entity="Tokyo") for number in range(10)]
+            answers += [await ask(quiet, number, "GetNeighbor", entity="Tokyo") for number in range(10)]
             answers += [await ask(quiet, number, "Sparql", query="ASK { ?x ?y ?z }") for number in range(3)]
             tasks.cancel_scope.cancel()
     assert [each.status_code for each in answers] == [200] * 13

@@ -124,11 +124,11 @@ def test_traces_and_metrics_are_exported_where_the_variables_of_opentelemetry_sa
 @pytest.mark.parametrize(
     ("variables", "signals"),
     [
-        ({}, set()),
+        ({}, set[str]()),
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x"}, {"traces", "metrics"}),
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "OTEL_METRICS_EXPORTER": "none"}, {"traces"}),
         ({"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://x"}, {"metrics"}),
-        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "OTEL_SDK_DISABLED": "true"}, set()),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "OTEL_SDK_DISABLED": "true"}, set[str]()),
     ],
 )
 def test_only_what_the_variables_ask_for_is_exported(variables: Mapping[str, str], signals: Set[str]) -> None:

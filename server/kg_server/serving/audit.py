@@ -11,7 +11,7 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp.types import INTERNAL_ERROR, INVALID_PARAMS
 from mcp.types.methods import SPEC_CLIENT_METHODS
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from kg_adapters.calls import working_for
 from kg_adapters.errors import BackendError, BackendTimeout, InvalidSource, KGError, causes
@@ -32,6 +32,8 @@ OVER_LIMIT: Final = "429"
 BUCKETS_S: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 """The buckets of durations by OpenTelemetry's conventions for MCP."""
 _MAX_NAME: Final = 200
+_CONTENT: Final = TypeAdapter(dict[str, object])
+_LIST: Final = TypeAdapter(list[object])
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +140,10 @@ def known_tool(method: str, params: Mapping[str, object] | None, tools: Containe
 
 def rows_of(result: HandlerResult) -> int:
     """Return how many rows the answer of a tool has: the lists in its lists."""
-    match result:
-        case {"structuredContent": dict(content)}:
-            lists: list[list[object]] = [value for value in content.values() if isinstance(value, list)]
-            return sum(isinstance(row, list) for rows in lists for row in rows)
-        case _:
-            return 0
+    content = result.get("structuredContent") if isinstance(result, dict) else None
+    values = () if content is None else _CONTENT.validate_python(content).values()
+    lists = [_LIST.validate_python(value) for value in values if isinstance(value, list)]
+    return sum(isinstance(row, list) for rows in lists for row in rows)
 
 
 def outcome_of(failure: BaseException) -> Outcome:
