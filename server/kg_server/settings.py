@@ -275,7 +275,7 @@ class HostingSettings(Section):
     tokens: Path | None = Field(
         default=None,
         description="The file of hashed tokens of `kg-sextant token`, which callers then need on loopback too; "
-        "default: `tokens.json` in the data folder, for other interfaces only.",
+        "default: `tokens.json` in the data folder, only where other machines can call.",
     )
     issuer: BaseUrl | None = Field(
         default=None,

@@ -1,10 +1,12 @@
 """Keys of an authorization server that change, are withdrawn, or cannot be read for a while."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass
 
 import anyio
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from jwt.algorithms import ECAlgorithm
 
 from authorization_server import AuthorizationServer, authorizing
 from kg_adapters.errors import BackendUnavailable
@@ -102,17 +104,31 @@ async def test_what_is_no_set_of_keys_is_not_taken_for_one(reply: Reply) -> None
 
 
 @pytest.mark.parametrize(
-    "metadata",
+    ("issuer", "keys", "trusted"),
     [
-        lambda issuer: {"issuer": f"{issuer}/", "jwks_uri": f"{issuer}/keys"},
-        lambda issuer: {"issuer": issuer, "jwks_uri": "http://keys.example/keys"},
-        lambda issuer: {"issuer": issuer},
+        ("{url}", "{url}?keys", True),
+        ("{url}/", "{url}?keys", False),
+        ("https://evil.example", "{url}?keys", False),
+        ("{url}", "{elsewhere}?keys", False),
+        ("{url}", "ftp://127.0.0.1/?keys", False),
     ],
-    ids=["of another issuer", "keys that others could change", "without keys"],
+    ids=["as it should be", "of an issuer that is almost ours", "of another", "without HTTPS", "by another protocol"],
 )
-async def test_metadata_that_cannot_be_trusted_leads_to_no_keys(metadata: Callable[[str], dict[str, str]]) -> None:
-    issuers = list[str]()
-    with answering(lambda *_: Reply(metadata(issuers[0]))) as url:
-        issuers.append(url)
-        with pytest.raises(BackendUnavailable):
-            await SigningKeys(url, None).find("a", "ES256")
+async def test_metadata_that_cannot_be_trusted_leads_to_no_keys(issuer: str, keys: str, trusted: bool) -> None:
+    places: dict[str, str] = {}
+    made = ECAlgorithm.to_jwk(ec.generate_private_key(ec.SECP256R1()).public_key(), as_dict=True)
+
+    def answer(query: bytes, _: str | None) -> Reply:
+        if query == b"keys":
+            return Reply({"keys": [{**made, "kid": "a"}]})
+        return Reply({"issuer": issuer.format(**places), "jwks_uri": keys.format(**places)})
+
+    with answering(answer) as url:
+        # The same service by an address that is not of loopback.
+        places |= {"url": url, "elsewhere": url.replace("127.0.0.1", "0.0.0.0")}  # noqa: S104 - it is called, not bound
+        found = SigningKeys(url, None)
+        if trusted:
+            assert await found.find("a", "ES256") is not None
+        else:
+            with pytest.raises(BackendUnavailable):
+                await found.find("a", "ES256")

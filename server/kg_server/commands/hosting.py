@@ -16,19 +16,19 @@ from kg_server.serving.messages import MAX_MESSAGE_BYTES
 from kg_server.serving.public import PublicPages, Readiness, server_card
 from kg_server.serving.tls import CurrentCertificate
 from kg_server.serving.tokens import TokenFile
-from kg_server.settings import APP, Settings
+from kg_server.settings import APP, HostingSettings, Settings
 
 
 def tokens_of(settings: Settings, host: str, *, insecure: bool) -> TokenFile | None:
     """Return the file of tokens that let callers in; None where no token does.
 
-    On loopback it counts where a setting names it; elsewhere also where the default file holds tokens.
+    Where only this machine can call, it counts if a setting names it; elsewhere also if the default file holds tokens.
 
     Raises:
         InvalidRequest: There is no login of any kind, and other machines could call.
     """
     tokens = TokenFile(settings.tokens_file)
-    named, elsewhere = settings.hosting.tokens is not None, not is_loopback(host)
+    named, elsewhere = settings.hosting.tokens is not None, _place_of_others(settings.hosting, host)
     held = bool(tokens.tokens()) if named or elsewhere else False
     if named and not held:
         warn(f"Nobody has a token yet: {tokens.path} holds none. {APP} token add NAME makes one.")
@@ -37,12 +37,22 @@ def tokens_of(settings: Settings, host: str, *, insecure: bool) -> TokenFile | N
     if elsewhere and settings.hosting.issuer is None:
         if not insecure:
             raise InvalidRequest(
-                f"Nobody has to log in, and other machines can reach {host}. Make a token for each caller with "
+                f"Nobody has to log in, and other machines can reach {elsewhere}. Make a token for each caller with "
                 f"{APP} token add NAME, or set hosting.issuer to your authorization server; --insecure serves the "
-                "graph and its memories to whoever can reach this address."
+                "graph and its memories to whoever can reach this server."
             )
-        warn(f"--insecure: whoever can reach {host} can read the graph, and read and extend memories, without a login.")
+        warn(
+            f"--insecure: whoever can reach {elsewhere} can read the graph, and read and extend memories, without a "
+            "login."
+        )
     return None
+
+
+def _place_of_others(hosting: HostingSettings, host: str) -> str:
+    """Return where other machines reach the server, through a proxy or not; nothing where they do not."""
+    named = (urlsplit(each).hostname or "" for each in (hosting.url or "", *(f"//{each}" for each in hosting.hosts)))
+    names = [host, *named, *(["it through a proxy"] if hosting.proxies else [])]
+    return next((name for name in names if name and not is_loopback(name)), "")
 
 
 def login_of(settings: Settings, tokens: TokenFile | None, served_at: str) -> Login | None:
@@ -53,7 +63,8 @@ def login_of(settings: Settings, tokens: TokenFile | None, served_at: str) -> Lo
     """
     hosting, place = settings.hosting, urlsplit(served_at)
     elsewhere = not is_loopback(place.hostname or "")
-    if (tokens or hosting.issuer) and elsewhere and place.scheme == "http" and not hosting.proxies:
+    encrypted = "https" in {place.scheme, urlsplit(hosting.url or "").scheme} or hosting.proxies
+    if (tokens or hosting.issuer) and elsewhere and not encrypted:
         warn(
             "Tokens reach this server unencrypted. Set hosting.tls_certificate, or name the proxy that encrypts in "
             "hosting.proxies."

@@ -31,7 +31,8 @@ def add(
         str | None, typer.Option(metavar="TOOL,TOOL", help="The only tools that it may call; default: all.")
     ] = None,
     expires_days: Annotated[
-        float | None, typer.Option(min=0.0, metavar="N", help="After how many days it expires; default: never.")
+        float | None,
+        typer.Option(min=0.0, max=36_500.0, metavar="N", help="After how many days it expires; default: never."),
     ] = None,
 ) -> None:
     """Make a token and print it, this once; servers that run accept it at once."""

@@ -3,11 +3,12 @@
 import hmac
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_urlsafe
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypeAlias
 
 from filelock import FileLock
 from pydantic import Field, ValidationError
@@ -26,6 +27,10 @@ _MAX_FILE_BYTES: Final = 4_000_000
 _DAY_S: Final = 86_400
 
 
+_Second: TypeAlias = Annotated[int, Field(ge=0, le=250_000_000_000)]
+"""Seconds since 1970, until some time before the year 10,000."""
+
+
 class StaticToken(Section):
     """What is known of one token: everything but the token."""
 
@@ -33,8 +38,8 @@ class StaticToken(Section):
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
     scopes: tuple[str, ...]
     tools: tuple[str, ...] | None = None
-    created: int
-    expires: int | None = None
+    created: _Second
+    expires: _Second | None = None
 
     @property
     def expired(self) -> bool:
@@ -132,12 +137,18 @@ class TokenFile:
                 raise InvalidRequest(f"There is no token {shown_within(name, 80)}. There are: {names}.")
             self._write(kept)
 
-    def _locked(self) -> FileLock:
+    @contextmanager
+    def _locked(self) -> Generator[None]:
+        lock = FileLock(self.path.with_name(f"{self.path.name}.lock"), mode=0o600)
         try:
             private_folder(self.path.parent)
+            lock.acquire()
         except OSError as error:
-            raise InvalidRequest(f"The folder {self.path.parent} cannot be made: {error.strerror}.") from error
-        return FileLock(self.path.with_name(f"{self.path.name}.lock"), mode=0o600)
+            raise InvalidRequest(f"No tokens can be kept in {self.path.parent}: {error.strerror}.") from error
+        try:
+            yield
+        finally:
+            lock.release()
 
     def _write(self, tokens: tuple[StaticToken, ...]) -> None:
         content = _Content(tokens=tokens).model_dump_json(indent=1, exclude_none=True)
