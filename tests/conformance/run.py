@@ -9,6 +9,7 @@ authorization server and the client, and calls the product behind a login. The b
 validated and packed by its publisher's tool.
 """
 
+import logging
 import os
 import shutil
 import socket
@@ -31,6 +32,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from authorization_server import ClientRecord, authorizing, serving
+from conformance import signing_in_client
 from loopback_service import Authority
 
 HERE: Final = Path(__file__).parent
@@ -41,7 +43,6 @@ BUNDLER: Final = "2.1.2"
 BUNDLE: Final = HERE.parents[1] / "packaging" / "mcpb"
 FIXTURES: Final = (sys.executable, "-m", "conformance.fixture_server")
 PRODUCT: Final = (sys.executable, "-m", "kg_server", "serve", "sample", "--http", "127.0.0.1:0")
-CLIENT: Final = f"{sys.executable} -m conformance.signing_in_client"
 
 STABLE: Final = "0.1.16"
 MODERN: Final = "0.2.0-alpha.12"
@@ -196,12 +197,14 @@ def main() -> None:
     """Run both suites against both servers and the counterparts of a login, and the validator of bundles."""
     if shutil.which("npx") is None:
         raise SystemExit("The conformance suite needs npm, which is not here.")
+    logging.disable()  # A client has to fail in many scenarios.
     with tempfile.TemporaryDirectory() as folder:
         good = is_bundle(folder)
         good &= authorization_server_passes(folder)
-    for release, options in LOGINS.items():
-        words = ("--command", CLIENT, "--timeout", str(LIMIT_S * 1_000))
-        good &= passes(release, "the tests' client", "client", *words, *options)
+    with socket.create_server(("127.0.0.1", 0)) as listener, serving(signing_in_client.SERVICE, listener) as origin:
+        for release, options in LOGINS.items():
+            words = ("--command", signing_in_client.command(origin), "--timeout", str(LIMIT_S * 1_000))
+            good &= passes(release, "the tests' client", "client", *words, *options)
     for release, (options, failures) in SUITES.items():
         with served(FIXTURES) as address:
             good &= passes(release, "the server's class with fixtures", "server", "--url", address, *options)
