@@ -48,7 +48,6 @@ from kg_adapters.tables.passes import Surveyed, SurveyTask, TableTask, plan_sour
 from kg_adapters.tables.report import TableReport
 from kg_adapters.tables.survey import TableSurvey
 from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, BlankNode
-from kg_boundary.shown import counted
 
 # What the parser calls nodes without a name is random; numbers make an import repeatable.
 _NAMELESS: Final = re.compile(r"[a-f][0-9a-f]{15,31}|anon-.*", re.DOTALL)
@@ -325,10 +324,10 @@ class SourceReader:
 
     def leave_out(self, found: Sources) -> None:
         """Count links that are not followed, and note the files that are read only if they are named."""
-        if found.by_name:
-            several = f"{counted(len(found.by_name), 'file')} of the folder, such as {found.by_name[0]},"
-            some = several if len(found.by_name) > 1 else f"{found.by_name[0]}"
-            said = f"{some} {'was' if len(found.by_name) == 1 else 'were'} not read, since that may be no graph"
+        for file in found.by_name[:1]:
+            number = len(found.by_name)
+            some = f"{number:,} files of the folder, such as {file}, were" if number > 1 else f"{file} was"
+            said = f"{some} not read, since that may be no graph"
             self.notes.append(f"{said}: to import it too, name it beside the folder.")
         for link in found.outside:
             self._note(f"{link} is a link that leads outside of the folder. It is followed with --follow-links.")

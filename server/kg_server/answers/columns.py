@@ -120,8 +120,8 @@ async def not_of_class(graph: KGAdapter, owner: Node, relations: Sequence[Iri], 
         return ()
     inverses = {inverse for each in relations if (inverse := profile.inverse_of(each)) is not None}
     back: EdgeDirection = "in" if direction == "out" else "out"
-    walked = {*((each, direction) for each in relations), *((each, back) for each in inverses)}
-    coverages = [known.coverage(relation, side) for relation, side in walked]
+    coverages = [known.coverage(each, direction) for each in relations]
+    coverages += [known.coverage(each, back) for each in inverses]
     if any(each is None or each.having for each in coverages):
         return ()
     others = [_many(each) for each in profile.classes if each.iri is not None and _has_any(each, relations)]

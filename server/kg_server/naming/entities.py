@@ -382,8 +382,9 @@ async def without_instances(graph: KGAdapter, text: str, node: Node) -> str:
     """Return what to do with what has no instances: whether it is a class of a tree, and how that is walked."""
     quoted, relations = in_quotes(text, MAX_LABEL), graph.vocabulary.subclasses
     described = (await graph.describe([node])).get(node)
-    below = await graph.degrees([node], direction="in", relations=relations) if relations else {}
-    has_subclasses = node in below and below[node].neighbors.value > 0
+    # Without relations to superclasses, all would count.
+    below = (await graph.degrees([node], direction="in", relations=relations)).get(node) if relations else None
+    has_subclasses = below is not None and below.neighbors.value > 0
     if not has_subclasses and (described is None or CLASS_KINDS.isdisjoint(described.types)):
         return f"{quoted} is not a class here: it has no instances. {CLASSES}"
     problem = f"{quoted} is a class without instances here. Schema(about={quoted}) shows it"

@@ -340,8 +340,10 @@ async def declared_only(graph: KGAdapter, text: str, relation: Iri | None) -> st
     """
     if graph.remote:
         return ""
-    found = [] if relation is not None else await graph.search(text, limit=_FOUND)
-    nodes = [each.entity for each in found if fold(each.matched_text) == fold(text)] if relation is None else [relation]
+    nodes: list[Node] = [] if relation is None else [relation]
+    if relation is None:
+        found = await graph.search(text, limit=_FOUND)
+        nodes = [each.entity for each in found if fold(each.matched_text) == fold(text)]
     described = await graph.describe(nodes)
     declared = next((each for each in nodes if each in described and PROPERTY_KINDS & {*described[each].types}), None)
     if not isinstance(declared, Iri) or "relation" in described[declared].roles:
