@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kg_adapters.errors import InvalidRequest
+from kg_server.commands.addresses import cannot_listen, parse_address
 from kg_server.commands.output import warn
 from kg_server.settings import APP, Settings
 
@@ -74,8 +75,6 @@ def exported_signals(environ: Mapping[str, str]) -> "frozenset[Signal]":
 
 @contextmanager
 def _metrics(address: str) -> "Generator[Watcher]":
-    from kg_server.commands.serve import cannot_listen, parse_address
-
     host, port = parse_address(address, "hosting.metrics", METRICS_PORT)
     try:
         from kg_server.serving.metrics import served_metrics

@@ -23,8 +23,8 @@ import anyio
 import anyio.lowlevel
 import typer
 
-from kg_adapters.errors import InvalidRequest
 from kg_server.commands import options
+from kg_server.commands.addresses import listen, parse_address
 from kg_server.commands.graphs import learning, opened, opened_or_pending
 from kg_server.commands.invocation import invocation
 from kg_server.commands.output import collect_in_small_steps, uncollected, warn
@@ -192,9 +192,6 @@ def unblocked_standard_error() -> Generator[None]:
             sys.stderr = before
 
 
-HTTP_HOST: Final = "127.0.0.1"
-HTTP_PORT: Final = 8_000
-MAX_PORT: Final = 65_535
 MAX_CONNECTIONS: Final = 256
 ENDING_S: Final = 2.0
 """How many seconds a process may take to close files and to end its own processes, once its client has gone."""
@@ -296,7 +293,7 @@ async def _serve_http(settings: Settings, recorded: Recording, *, address: tuple
     collect_in_small_steps()
     tls = tls_of(settings)
     tokens = tokens_of(settings, address[0], insecure=insecure)
-    with _listen(*address) as listener:
+    with listen(*address) as listener:
         served_at = _address(listener, address[0], "http" if tls is None else "https")
         login = login_of(settings, tokens, served_at)
         async with opened(settings, serves=True) as graph, learning(graph):
@@ -352,41 +349,3 @@ async def _listen_to_http(
 
 def _address(listener: socket.socket, host: str, scheme: str) -> str:
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}/mcp"
-
-
-def parse_address(text: str, given_by: str = "--http", default_port: int = HTTP_PORT) -> tuple[str, int]:
-    """Read `HOST:PORT`, `HOST`, `:PORT` or `PORT`; a part that is left out has its default.
-
-    Args:
-        text: The address.
-        given_by: What messages call the option.
-        default_port: The port where there is none.
-
-    Raises:
-        InvalidRequest: It has none of these forms.
-    """
-    host, colon, port = text.rpartition(":")
-    if (not colon and not text.isdecimal()) or text.endswith("]"):
-        host, port = text, ""
-    if (port and not (port.isdecimal() and int(port) <= MAX_PORT)) or not text:
-        raise InvalidRequest(
-            f"{given_by} takes HOST:PORT, as in 127.0.0.1:{default_port}; what it was given is not that."
-        )
-    return host.strip("[]") or HTTP_HOST, int(port) if port else default_port
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except OSError as error:
-        raise cannot_listen(host, port, error) from error
-    # Without it each answer waits some 40 ms for the client's acknowledgement of its headers.
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return listener
-
-
-def cannot_listen(host: str, port: int, error: OSError) -> InvalidRequest:
-    """Return the error for an address that cannot be listened on."""
-    # The error of a name that cannot be resolved has a number of its own.
-    reason = os.strerror(error.errno) if error.errno and error.errno > 0 else "there is no such host"
-    return InvalidRequest(f"Cannot listen on {host} port {port}: {reason}. Choose another port, or 0 for any.")

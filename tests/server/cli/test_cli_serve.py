@@ -13,7 +13,7 @@ from mcp import Client, StdioServerParameters
 
 from cli_runs import COMMAND, CommandLine, write_graph
 from kg_adapters.errors import InvalidRequest
-from kg_server.commands.serve import parse_address
+from kg_server.commands.addresses import parse_address
 
 HELLO: dict[str, object] = {
     "jsonrpc": "2.0",
