@@ -198,8 +198,9 @@ async def test_a_cursor_of_one_replica_continues_on_the_other(replicas: Replicas
     assert sorted(shown) == [f"e:o{number:03}" for number in range(90)]
 
 
+@ERAS
 async def test_a_replica_that_is_told_to_stop_finishes_its_calls_and_takes_no_more(
-    replicas: Replicas, postgres: PostgresServer
+    replicas: Replicas, postgres: PostgresServer, mode: str
 ) -> None:
     process, address = replicas.processes[0], replicas.addresses[0]
     writer = PostgresStorage(postgres.url)
@@ -218,7 +219,7 @@ async def test_a_replica_that_is_told_to_stop_finishes_its_calls_and_takes_no_mo
         return False
 
     with anyio.fail_after(30):
-        async with replace(replicas, url=address).client("ann", "2026-07-28") as memory:
+        async with replace(replicas, url=address).client("ann", mode) as memory:
             handle = await memory.begin(FACTS[0])
 
             async def append() -> None:

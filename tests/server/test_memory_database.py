@@ -1,6 +1,8 @@
 """Memories in PostgreSQL: its tables and their versions, and servers that share one that fails and comes back."""
 
+import time
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import anyio
@@ -51,6 +53,20 @@ async def test_servers_that_start_at_once_make_the_tables_once(stored: Stored) -
             tasks.start_soon(begin, stored())
     store = stored()
     assert [len((await store.read(handle, "graph")).places) for handle in handles] == [1] * 8
+
+
+async def test_what_is_read_stays_whole_while_another_server_deletes_it(
+    stored: Stored, postgres: PostgresServer
+) -> None:
+    handle = (await stored().append(None, "graph", [fact(1, 2), fact(2, 3)])).handle
+    storage, later = PostgresStorage(postgres.url), time.time() + 40 * 86_400
+    with storage.transaction(write=False) as reading:
+        memory = reading.find(sha256(handle.encode()).digest(), "")
+        assert memory is not None
+        await stored(now=lambda: later).append(None, "graph", [fact(1, 2)])
+        contents = reading.read(memory)
+    storage.close()
+    assert (len(contents.places), contents.damaged) == (2, ())
 
 
 async def test_tables_of_the_version_before_owners_are_upgraded_by_the_first_that_reads_them(
@@ -120,6 +136,10 @@ async def test_a_database_that_stopped_fails_calls_at_once_and_works_again_once_
         finally:
             postgres.start()
         assert (await memory.append(LAND, memory=handle)).data["added"] == 1
+        assert (await memory.read(handle)).data["total"] == 2
+        # Without a call in the meantime, the connections that were open before are dead.
+        postgres.stop(mode)
+        postgres.start()
         assert (await memory.read(handle)).data["total"] == 2
     for reply in refused:
         assert reply.is_error
