@@ -28,7 +28,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "import": ("import_:import_", "Import files into a store that opens at once."),
     "subgraph": ("subgraph:subgraph", "Extract the neighbourhood of entities into a store."),
     "doctor": ("doctor:doctor", "Check the installation, settings and a graph."),
-    "token": ("token:token", "Say who may call over HTTP: add, list and revoke tokens."),
+    "token": ("token:token", "Make and revoke tokens for callers over HTTP."),
     "eval": ("evaluate:evaluate", "Run benchmarks on your model."),
 }
 """Where each command is, and what it does; only the one that is called is loaded."""

@@ -4,7 +4,8 @@ import base64
 import json
 import random
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -143,8 +144,8 @@ def without_a_good_signature(issuer: Issuer) -> Iterator[str]:
         ["rsa"],
         {"a": 1},
     )
-    headers: list[dict[str, object]] = [{"jwk": own}, {"jku": "https://evil.example/keys"}, {"x5c": ["MIIB"]}]
-    headers += [{"x5u": "https://evil.example/x"}, *({"kid": each} for each in kids)]
+    headers: Sequence[Mapping[str, object]] = [{"jwk": own}, {"jku": "https://evil.example/keys"}, {"x5c": ["MIIB"]}]
+    headers = [*headers, {"x5u": "https://evil.example/x"}, *({"kid": each} for each in kids)]
     for header in headers:
         yield issuer.token(header, issuer.foreign)
         yield issuer.token({**header, "alg": None}, issuer.foreign)
@@ -257,8 +258,12 @@ def test_none_of_many_forged_tokens_lets_a_caller_in(guarded: Guarded, http: htt
     assert passed == {}
     # Unknown keys make the server read the keys again, which nobody can have it do all the time.
     assert len(guarded.asked) < 10
-    changes: list[dict[str, object]] = [{}, {"aud": ["https://other.example", URL]}, {"sub": None, "client_id": "c"}]
-    changes += [{"scope": None, "scp": ["read"]}, {"nbf": int(time.time()) + 5}]
+    changes: Sequence[Mapping[str, object]] = [
+        {},
+        {"aud": ["https://other.example", URL]},
+        {"sub": None, "client_id": "c"},
+    ]
+    changes = [*changes, {"scope": None, "scp": ["read"]}, {"nbf": int(time.time()) + 5}]
     good = [issuer.token(changed=each) for each in changes] + [issuer.token({"kid": "ec"}, issuer.second)]
     for valid in [*good, *(issuer.token(each) for each in ({"typ": "at+jwt"}, {"typ": None}, {"kid": None}))]:
         assert guarded.status(http, f"Bearer {valid}") == 200
@@ -274,7 +279,10 @@ def test_a_token_counts_only_where_it_belongs(guarded: Guarded, http: httpx2.Cli
         basic = base64.b64encode(f"{valid}:{valid}".encode()).decode()
         for wrong in (valid, f"Basic {basic}", f"Token {valid}", f"Bearer{valid}", f"Bearer:{valid}", f"DPoP {valid}"):
             assert guarded.status(http, wrong) == 401
-        assert guarded.status(http, f"Bearer {valid}{'A' * 1_000_000}") in {400, 401, 431}
+        assert guarded.status(http, f"Bearer {valid}{'A' * 50_000}") == 401
+        # So long a header is not even read to its end: the connection is closed, after an answer or before.
+        with suppress(httpx2.TransportError):
+            assert guarded.status(http, f"Bearer {valid}{'A' * 1_000_000}") == 400
 
 
 def test_a_static_token_cannot_be_guessed_from_its_file(guarded: Guarded, http: httpx2.Client) -> None:

@@ -99,7 +99,7 @@ async def test_tokens_of_unknown_keys_make_it_read_the_keys_once_in_a_while_at_m
     ],
 )
 async def test_what_is_no_set_of_keys_is_not_taken_for_one(reply: Reply) -> None:
-    with answering(lambda *_: reply) as url, pytest.raises(BackendUnavailable):
+    with answering(lambda _, __: reply) as url, pytest.raises(BackendUnavailable):
         await SigningKeys("https://login.example", url).find("a", "ES256")
 
 

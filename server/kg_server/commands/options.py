@@ -53,7 +53,9 @@ CacheFolder: TypeAlias = Annotated[Path | None, _option("cache_folder", "FOLDER"
 Metrics: TypeAlias = Annotated[str | None, _option("hosting.metrics", "HOST:PORT")]
 LogLevel: TypeAlias = Annotated[str | None, _option("log_level", "LEVEL")]
 ServedTools: TypeAlias = Annotated[str | None, _option("hosting.tools", "TOOL,TOOL")]
-ReadOnly: TypeAlias = Annotated[bool, _option("hosting.read_only")]
+ReadOnly: TypeAlias = Annotated[
+    bool, typer.Option(flag_of("hosting.read_only"), help="Leave out the memory tools, over stdio too.")
+]
 Model: TypeAlias = Annotated[str | None, _option("llm.model", "MODEL")]
 BaseUrl: TypeAlias = Annotated[str | None, _option("llm.base_url", "URL")]
 Judge: TypeAlias = Annotated[str | None, _option("llm.judge", "MODEL")]

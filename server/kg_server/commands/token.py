@@ -15,7 +15,9 @@ from kg_server.commands.tools import EXAMPLES
 from kg_server.naming.refusals import closest
 from kg_server.serving.tokens import StaticToken, TokenFile
 
-token = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Who may call over HTTP, by tokens.")
+token = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Make, list and revoke tokens for callers over HTTP."
+)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Who the token is for: its memories belong to this name.")]
 
