@@ -25,6 +25,12 @@ CHECKED_FOR_S: Final = 1.0
 CHECK_S: Final = 2.0
 _CARD_TYPE: Final = "application/mcp-server-card+json"
 _CARD_SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
+_CARD_HEADERS: Final = {
+    "access-control-allow-origin": "*",
+    "access-control-allow-methods": "GET",
+    "access-control-allow-headers": "Content-Type, If-None-Match",
+    "access-control-expose-headers": "ETag",
+}
 _NAME: Final = "io.github.kg-sextant/kg-sextant"
 _DESCRIPTION: Final = "Observe, walk, query and remember a knowledge graph."
 
@@ -93,11 +99,15 @@ class PublicPages:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request for a page, or pass it on."""
-        response = await self._page(scope) if scope["type"] == "http" and scope["method"] in {"GET", "HEAD"} else None
+        response = await self._page(scope) if scope["type"] == "http" else None
         await (self._app if response is None else response)(scope, receive, send)
 
     async def _page(self, scope: Scope) -> Response | None:
         path = scope["path"]
+        if path == CARD and scope["method"] == "OPTIONS":
+            return Response(status_code=204, headers=_CARD_HEADERS)
+        if scope["method"] not in {"GET", "HEAD"}:
+            return None
         if path == HEALTHZ:
             return PlainTextResponse("ok\n")
         if path == READYZ:
@@ -106,14 +116,7 @@ class PublicPages:
         return self._card_for(Headers(scope=scope)) if path == CARD else None
 
     def _card_for(self, asked: Headers) -> Response:
-        headers = {
-            "access-control-allow-origin": "*",
-            "access-control-allow-methods": "GET",
-            "access-control-allow-headers": "Content-Type, If-None-Match",
-            "access-control-expose-headers": "ETag",
-            "cache-control": "public, max-age=3600",
-            "etag": self._tag,
-        }
+        headers = {**_CARD_HEADERS, "cache-control": "public, max-age=3600", "etag": self._tag}
         if self._tag in asked.get("if-none-match", ""):
             return Response(status_code=304, headers=headers)
         return Response(self._card, media_type=_CARD_TYPE, headers=headers)
