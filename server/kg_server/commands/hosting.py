@@ -37,22 +37,32 @@ def tokens_of(settings: Settings, host: str, *, insecure: bool) -> TokenFile | N
     if elsewhere and settings.hosting.issuer is None:
         if not insecure:
             raise InvalidRequest(
-                f"Nobody has to log in, and other machines can reach {elsewhere}. Make a token for each caller with "
-                f"{APP} token add NAME, or set hosting.issuer to your authorization server; --insecure serves the "
-                "graph and its memories to whoever can reach this server."
+                f"Nobody has to log in, and other machines can reach this server by {elsewhere}. Make a token for each "
+                f"caller with {APP} token add NAME, or set hosting.issuer to your authorization server; --insecure "
+                "serves the graph and its memories to whoever can reach this server."
             )
         warn(
-            f"--insecure: whoever can reach {elsewhere} can read the graph, and read and extend memories, without a "
-            "login."
+            f"--insecure: whoever can reach this server by {elsewhere} can read the graph, and read and extend "
+            "memories, without a login."
         )
     return None
 
 
 def _place_of_others(hosting: HostingSettings, host: str) -> str:
-    """Return where other machines reach the server, through a proxy or not; nothing where they do not."""
-    named = (urlsplit(each).hostname or "" for each in (hosting.url or "", *(f"//{each}" for each in hosting.hosts)))
-    names = [host, *named, *(["it through a proxy"] if hosting.proxies else [])]
-    return next((name for name in names if name and not is_loopback(name)), "")
+    """Return by what other machines reach the server; nothing where they do not.
+
+    A setting is named, not shown: it may hold what belongs elsewhere, such as a key.
+    """
+    hosts = tuple(urlsplit(f"//{each}").hostname or "" for each in hosting.hosts)
+    named = {
+        "the host of --http": (host,),
+        "the host of hosting.url": (urlsplit(hosting.url or "").hostname or "",),
+        "hosting.hosts": hosts,
+    }
+    for name, places in named.items():
+        if any(each and not is_loopback(each) for each in places):
+            return name
+    return "a proxy" if hosting.proxies else ""
 
 
 def login_of(settings: Settings, tokens: TokenFile | None, served_at: str) -> Login | None:
