@@ -315,6 +315,7 @@ async def _listen_to_http(
     tls: "SSLContext | None",
 ) -> None:
     import uvicorn
+    from sse_starlette.sse import AppStatus
 
     # uvicorn's own logging would write its access log to standard output.
     config = uvicorn.Config(
@@ -330,6 +331,9 @@ async def _listen_to_http(
     )
     config.load()
     config.ssl = tls
+
+    # Else a call that is answered as a stream would end without its answer as soon as the server is told to stop.
+    AppStatus.enable_automatic_graceful_drain = False
 
     class Announced(uvicorn.Server):
         """Prints its address once it serves; before that, Ctrl-C would interrupt it halfway."""
