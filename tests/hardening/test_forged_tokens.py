@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, HMACAlgorithm, RSAAlgorithm
 
 from cli_runs import write_graph
+from kg_server.serving.jwts import PAUSE_S
 from kg_server.serving.tokens import TokenFile
 from loopback_service import Reply, answering
 from server_processes import address_of, started
@@ -251,13 +252,13 @@ def http() -> Iterator[httpx2.Client]:
 
 
 def test_none_of_many_forged_tokens_lets_a_caller_in(guarded: Guarded, http: httpx2.Client) -> None:
-    issuer = guarded.issuer
+    issuer, began = guarded.issuer, time.monotonic()
     forged = [*without_a_good_signature(issuer), *not_for_this_server_or_for_now(issuer), *garbage(issuer)]
     assert len(set(forged)) > 200
     passed = {each: status for each in forged if (status := guarded.status(http, f"Bearer {each}")) not in {401, 403}}
     assert passed == {}
     # Unknown keys make the server read the keys again, which nobody can have it do all the time.
-    assert len(guarded.asked) < 10
+    assert len(guarded.asked) <= 3 + (time.monotonic() - began) / PAUSE_S
     changes: Sequence[Mapping[str, object]] = [
         {},
         {"aud": ["https://other.example", URL]},

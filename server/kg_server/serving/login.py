@@ -181,7 +181,7 @@ def needed_scopes(message: JSONRPCMessage) -> tuple[str, ...]:
     """Return the scopes that a caller needs for a message."""
     if isinstance(message, JSONRPCRequest):
         params = message.params or {}
-        if message.method == "tools/call" and params.get("name") in MEMORY_TOOLS:
+        if message.method == "tools/call" and str(params.get("name")) in MEMORY_TOOLS:
             return SCOPES
         if message.method.startswith("resources/") and str(params.get("uri", "")).lower().startswith(_MEMORY_RESOURCES):
             return SCOPES

@@ -101,6 +101,7 @@ def test_a_token_for_reading_reaches_no_memory(hosted: Hosted, method: str, para
     answer = hosted.answer(reader, method=method, **params)
     assert (answer.status_code, answer.json()["error"]) == (403, "insufficient_scope")
     assert 'scope="read memory"' in answer.headers["www-authenticate"]
+    assert hosted.answer(reader, method="tools/call", name=["memory-append"]).status_code == 200
     assert hosted.answer(reader, method="tools/call", name="Degree", arguments={"entity": "Q17"}).status_code == 200
 
 
