@@ -197,7 +197,8 @@ class MethodPrompts:
         """Add both prompts and what completes their arguments."""
         server.prompt("oda", title="Observe, act, reflect (ODA)")(self.oda)
         server.prompt("graph-counselor", title="Plan, think, act, reflect (Graph Counselor)")(self.graph_counselor)
-        server.completion()(self.complete)  # type: ignore[no-untyped-call] # the SDK gives this decorator no types
+        complete = partial(self.complete, server)
+        server.completion()(complete)  # type: ignore[no-untyped-call] # the SDK gives this decorator no types
 
     async def oda(self, question: Question, entities: Entities = "") -> str:
         """Answer a question in rounds: observe what bears on it, take one action, keep the triples that help."""
@@ -240,13 +241,16 @@ class MethodPrompts:
 
     async def complete(
         self,
+        server: SextantServer,
         ref: PromptReference | ResourceTemplateReference,
         argument: CompletionArgument,
         context: CompletionContext | None,
     ) -> Completion | None:
-        """Return what an argument may go on to: the entities that its last name may mean."""
+        """Return what an argument of a prompt that the caller may get may go on to: entities that its last name means."""
         del context
         if not isinstance(ref, PromptReference) or argument.name != "entities":
+            return None
+        if ref.name not in {each.name for each in await server.list_prompts()}:
             return None
         before, comma, begun = argument.value[:MAX_QUESTION].rpartition(",")
         try:

@@ -114,6 +114,9 @@ def test_a_caller_sees_and_calls_only_the_tools_of_its_token(hosted: Hosted) -> 
     assert "This caller may not call GetNeighbor. It may call: Degree." in refused.text
     assert hosted.result(narrow, "resources/list")["resources"] == []
     assert "There is no resource" in hosted.answer(narrow, method="resources/read", uri="kg://schema").text
+    completing = {"argument": {"name": "entities", "value": "Toky"}, "ref": {"type": "ref/prompt", "name": "oda"}}
+    assert "Tokyo" not in hosted.answer(narrow, method="completion/complete", **completing).text
+    assert "Tokyo" in hosted.answer(hosted.add("whole"), method="completion/complete", **completing).text
     assert "By question: " in hosted.result(reader, **HELLO)["instructions"]
     assert "memory" not in hosted.result(reader, **HELLO)["instructions"]
 
