@@ -4,16 +4,20 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import anyio
 import pytest
 from mcp import Client
+from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from calls import reply_of
+from http_servers import on_loopback
 from kg_adapters.importing.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store
 from kg_server.app import build_server
+from kg_server.serving.connections import TimedConnection
 from kg_server.serving.http import CheckedRequests, ServerNames
 from kg_server.settings import HostingSettings, Settings
 
@@ -145,6 +149,49 @@ async def test_a_body_that_is_too_large_is_refused(declared: bool) -> None:
 
 async def test_a_body_in_pieces_arrives_whole() -> None:
     assert await answer(LOCAL, body=(PING[:5], PING[5:])) == (200, PING)
+
+
+class Impatient(TimedConnection):
+    """A connection that waits for a request hardly at all."""
+
+    request_s = 0.05
+
+
+async def test_a_request_that_does_not_arrive_is_not_waited_for_while_an_answer_may_take_longer() -> None:
+    released = anyio.Event()
+
+    async def waiting(scope: Scope, receive: Receive, send: Send) -> None:
+        assert scope["type"] == "http"
+        while (await receive()).get("more_body"):
+            pass
+        if scope["path"] == "/slow":
+            await released.wait()
+        await Response()(scope, receive, send)
+
+    head = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
+    whole = head % (b"/fast", 0)
+    async with on_loopback(waiting, Impatient) as url:
+        port = int(url.removesuffix("/mcp").rpartition(":")[2])
+
+        async def received(sent: bytes) -> bytes:
+            """Return what a connection receives until it is closed, which its client never does."""
+            async with await anyio.connect_tcp("127.0.0.1", port) as connection:
+                await connection.send(sent)
+                return b"".join([part async for part in connection])
+
+        slow: list[bytes] = []
+
+        async def ask() -> None:
+            slow.append(await received(head % (b"/slow", 0)))
+
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(ask)
+                for incomplete in (b"", whole[:30], head % (b"/fast", 10) + b"1"):
+                    assert await received(incomplete) == b""
+                assert (await received(whole + whole[:30])).startswith(b"HTTP/1.1 200")
+                released.set()
+    assert slow[0].startswith(b"HTTP/1.1 200")
 
 
 async def test_what_is_no_message_is_refused_under_its_id() -> None:

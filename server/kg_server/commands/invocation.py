@@ -57,8 +57,8 @@ def config_path() -> Path:
 
 FOLDERS: Final = ("cache_folder", "data_folder")
 
-TELL_TOO_MUCH: Final = ("httpx2", "httpcore2")
-"""Loggers that write whole addresses, in which a password may stand."""
+TELL_TOO_MUCH: Final = ("httpx2", "httpcore2", "sse_starlette")
+"""Loggers that write whole addresses, in which a password may stand, or whole answers."""
 
 
 @dataclass

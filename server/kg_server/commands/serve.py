@@ -317,9 +317,12 @@ async def _listen_to_http(
     import uvicorn
     from sse_starlette.sse import AppStatus
 
+    from kg_server.serving.connections import TimedConnection
+
     # uvicorn's own logging would write its access log to standard output.
     config = uvicorn.Config(
         app,
+        http=TimedConnection,
         ws="none",
         log_config=None,
         access_log=False,

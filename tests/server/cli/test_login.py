@@ -192,7 +192,7 @@ def test_other_machines_are_served_without_a_login_only_until_there_are_tokens(t
 def test_what_a_request_was_forwarded_for_is_believed_from_known_proxies_alone(
     tmp_path: Path, proxies: str, client: str
 ) -> None:
-    words = (str(write_graph(tmp_path)), "--cache-folder", str(tmp_path / "cache"), "--log-level", "info")
+    words = (str(write_graph(tmp_path)), "--cache-folder", str(tmp_path / "cache"), "--log-level", "debug")
     tokens = TokenFile(tmp_path / "tokens.json")
     environ = {"KG_SEXTANT_HOSTING__PROXIES": proxies, "KG_SEXTANT_HOSTING__TOKENS": str(tokens.path)}
     token = tokens.add("ann", ("read",), None, None)
@@ -204,6 +204,7 @@ def test_what_a_request_was_forwarded_for_is_believed_from_known_proxies_alone(
         _, log = process.communicate()
     assert f"Refused a request of {client} with 401" in log
     assert token not in log
+    assert "inputSchema" not in log
 
 
 def test_a_new_certificate_is_shown_without_a_restart_and_a_broken_one_never(tmp_path: Path) -> None:
