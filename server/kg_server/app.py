@@ -246,7 +246,7 @@ class MethodPrompts:
         argument: CompletionArgument,
         context: CompletionContext | None,
     ) -> Completion | None:
-        """Return what an argument of a prompt that the caller may get may go on to: entities that its last name means."""
+        """Return the entities that the last name in an argument may mean, for a prompt that the caller may get."""
         del context
         if not isinstance(ref, PromptReference) or argument.name != "entities":
             return None

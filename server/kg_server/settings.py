@@ -79,12 +79,17 @@ def _networks(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 _AUTHORITY: Final = re.compile(r"(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?", re.IGNORECASE)
 
+_DATABASE: Final = re.compile(r"postgres(?:ql)?://(?:[^@/?#\[\]]*@)?[^@/?#]*(?:[/?]|$)")
+
 BaseUrl: TypeAlias = Annotated[str, AfterValidator(_base_url)]
 
 
 def _database_url(url: SecretStr | None) -> SecretStr | None:
-    if url is not None and not url.get_secret_value().startswith(("postgresql://", "postgres://")):
-        raise ValueError("it must be a URL such as postgresql://user:password@host/database")
+    # Part of a password that is taken for the host would stand in errors.
+    if url is not None and not _DATABASE.match(url.get_secret_value()):
+        raise ValueError(
+            "it must be a URL such as postgresql://user:password@host/database; in a password, @ is written as %40"
+        )
     return url
 
 

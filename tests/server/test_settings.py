@@ -194,6 +194,12 @@ def test_a_base_url_with_a_query_is_refused_without_showing_it() -> None:
     assert said.startswith("KG_SEXTANT_LLM__BASE_URL in the environment is wrong: it must end before ? or #")
 
 
+@pytest.mark.parametrize("password", ["a@sesame", "[sesame]", "a#sesame"])
+def test_a_password_that_ends_the_url_of_a_database_too_early_is_refused(password: str) -> None:
+    said = refusal(environ={"KG_SEXTANT_MEMORY__DATABASE": f"postgresql://ann:{password}@db/memories"})
+    assert ("@ is written as %40" in said, "sesame" in said) == (True, False)
+
+
 @pytest.mark.parametrize("wrong", [KEY, f"[{KEY}]", f"a={KEY}", f"en,{KEY}"])
 @pytest.mark.parametrize("name", sorted(FIELDS))
 def test_no_value_of_a_rejected_setting_is_shown(name: str, wrong: str) -> None:
