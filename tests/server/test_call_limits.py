@@ -1,6 +1,7 @@
 """What one caller may take of a server that others use too, and what anybody may ask of it."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -103,7 +104,8 @@ async def test_nothing_is_kept_of_a_caller_who_has_been_idle() -> None:
 async def test_a_caller_at_its_limit_is_told_to_wait_and_does_not_keep_another_waiting(tmp_path: Path) -> None:
     tokens = TokenFile(tmp_path / "tokens.json")
     greedy, quiet = (tokens.add(name, ("read",), None, None) for name in ("greedy", "quiet"))
-    environ = {"KG_SEXTANT_HOSTING__TOKENS": str(tokens.path), "KG_SEXTANT_HOSTING__CALLS_AT_ONCE": str(AT_ONCE)}
+    hosting = {"TOKENS": str(tokens.path), "CALLS_AT_ONCE": str(AT_ONCE), "AUDIT": "json"}
+    environ = {f"KG_SEXTANT_HOSTING__{name}": value for name, value in hosting.items()}
     words = (str(write_graph(tmp_path)), "--cache-folder", str(tmp_path / "cache"))
     refused, answers = list[httpx2.Response](), list[httpx2.Response]()
     with started(environ, *words) as process:
@@ -130,7 +132,14 @@ async def test_a_caller_at_its_limit_is_told_to_wait_and_does_not_keep_another_w
                     await anyio.lowlevel.checkpoint()
             answers += [await ask(quiet, number, "GetNeighbor", entity="Tokyo") for number in range(10)]
             answers += [await ask(quiet, number, "Sparql", query="ASK { ?x ?y ?z }") for number in range(3)]
+            forbidden = await ask(quiet, 0, "memory-append", triples=[])
             tasks.cancel_scope.cancel()
+        process.terminate()
+        logged = process.communicate()[1]
+    lines = [json.loads(line) for line in logged.splitlines() if line.startswith("{")]
+    audit = Counter((line["caller"], line["tool"], line["status"]) for line in lines)
+    assert audit["token:greedy", "Sparql", "refused"] == GREEDY - AT_ONCE
+    assert (forbidden.status_code, audit["token:quiet", "memory-append", "refused"]) == (403, 1)
     assert [each.status_code for each in answers] == [200] * 13
     assert not any('"isError":true' in each.text for each in answers)
     for answer in refused:

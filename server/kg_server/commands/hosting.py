@@ -1,5 +1,6 @@
 """What `serve --http` is reached by and who may call it: tokens, logins, certificates, and names."""
 
+from functools import partial
 from ssl import SSLContext
 from urllib.parse import urlsplit
 
@@ -120,7 +121,11 @@ def application(
         transport_security=security,
         max_request_body_size=MAX_MESSAGE_BYTES,
     )
-    if limits is not None:
-        app = limits.before(app, server.tool_names)
-    checked = CheckedRequests(app, MAX_MESSAGE_BYTES, ServerNames.of(settings.hosting), login)
+    names = ServerNames.of(settings.hosting)
+    if limits is None:
+        checked = CheckedRequests(app, MAX_MESSAGE_BYTES, names, login)
+    else:
+        limited = limits.before(app, server.tool_names)
+        forbidden = partial(limits.note_refused, tools=server.tool_names, error="403")
+        checked = CheckedRequests(limited, MAX_MESSAGE_BYTES, names, login, forbidden)
     return PublicPages(checked, readiness, server_card(server, settings.hosting.url))

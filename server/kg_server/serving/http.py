@@ -2,12 +2,13 @@
 
 import ipaddress
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from mcp.server.transport_security import RequestBodyLimitMiddleware
-from mcp.types import INVALID_REQUEST, JSONRPCError
+from mcp.types import INVALID_REQUEST, JSONRPCError, JSONRPCMessage
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
@@ -79,6 +80,7 @@ class CheckedRequests:
         max_bytes: The most bytes of one message.
         names: What a request may name in `Host` and `Origin`.
         login: Who may call; None for everybody who reaches this server.
+        on_forbidden: Called with each message that its caller may not send.
     """
 
     def __init__(
@@ -87,10 +89,12 @@ class CheckedRequests:
         max_bytes: int,
         names: ServerNames = ServerNames(),
         login: "Login | None" = None,
+        on_forbidden: Callable[[JSONRPCMessage], None] = lambda _: None,
     ) -> None:
         self._app = app
         self._names = names
         self._login = login
+        self._on_forbidden = on_forbidden
         messages: ASGIApp = RequestBodyLimitMiddleware(self._checked, max_bytes)
         # Nothing of a request is read before its caller is known.
         self._messages = messages if login is None else login.before(messages)
@@ -148,6 +152,7 @@ class CheckedRequests:
                 await _refused(400, error.answer)(scope, receive, send)
                 return
             if self._login is not None and (refused := self._login.refusal(scope, message)) is not None:
+                self._on_forbidden(message)
                 await refused(scope, receive, send)
                 return
         given = [first]

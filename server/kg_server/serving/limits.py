@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Final
 
-from mcp.types import JSONRPCRequest
+from mcp.types import JSONRPCMessage, JSONRPCRequest
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -97,6 +97,19 @@ class CallLimits:
             used = {"seconds_per_minute": seconds, "rows_per_minute": float(record.rows)}
             self._account(record.caller).take(self._clock(), used)
 
+    def note_refused(self, message: JSONRPCMessage | None, tools: Container[str], error: str) -> None:
+        """Hand a record of a request of the caller that is refused before it reaches the server to watchers.
+
+        Args:
+            message: The message; None where it cannot be read.
+            tools: The names of the tools that there are.
+            error: The status of HTTP.
+        """
+        if isinstance(message, JSONRPCRequest) and message.method in MEASURED:
+            tool = known_tool(message.method, message.params, tools)
+            for watcher in self._watchers:
+                watcher(CallRecord(time.time(), caller(), message.method, tool, "refused", error=error))
+
     def before(self, app: ASGIApp, tools: Container[str]) -> ASGIApp:
         """Return an application that answers what is beyond a limit with HTTP 429, and passes on the rest.
 
@@ -112,7 +125,7 @@ class CallLimits:
                 return
             account = self._account(who)
             if limit := self._exceeded(account):
-                await (await self._refusal(who, receive, tools, *limit))(scope, receive, send)
+                await (await self._refusal(receive, tools, *limit))(scope, receive, send)
                 return
             account.at_once += 1
             try:
@@ -139,21 +152,15 @@ class CallLimits:
         account.take(self._clock(), {"calls_per_minute": 1.0})
         return None
 
-    async def _refusal(
-        self, who: Caller, receive: Receive, tools: Container[str], limit: str, wait_s: float
-    ) -> Response:
+    async def _refusal(self, receive: Receive, tools: Container[str], limit: str, wait_s: float) -> Response:
         first = await receive()
         try:
             message = read_message(first.get("body", b""))
         except NotAMessage:
             message = None
-        request = message if isinstance(message, JSONRPCRequest) else None
-        if request is not None and request.method in MEASURED:
-            tool = known_tool(request.method, request.params, tools)
-            for watcher in self._watchers:
-                watcher(CallRecord(time.time(), who, request.method, tool, "refused", error=OVER_LIMIT))
+        self.note_refused(message, tools, OVER_LIMIT)
         whole_s = max(1, math.ceil(wait_s))
         reason = f"You are at the limit of {limit}. Wait {counted(whole_s, 'second')}, then ask again, or ask for less."
-        answer = refusal(None if request is None else request.id, TOO_MANY, reason)
+        answer = refusal(message.id if isinstance(message, JSONRPCRequest) else None, TOO_MANY, reason)
         text = answer.model_dump_json(by_alias=True, exclude_unset=True)
         return Response(text, 429, media_type="application/json", headers={"retry-after": str(whole_s)})

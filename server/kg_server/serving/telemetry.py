@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import get_current_span, set_tracer_provider
 
-from kg_server.serving.audit import BUCKETS_S, OVER_LIMIT, CallRecord
+from kg_server.serving.audit import BUCKETS_S, CallRecord
 
 Signal: TypeAlias = Literal["traces", "metrics"]
 Transport: TypeAlias = Literal["tcp", "pipe"]
@@ -46,7 +46,7 @@ class OperationDurations:
 
     def __call__(self, record: CallRecord) -> None:
         """Record a request, and complete its span."""
-        if record.error == OVER_LIMIT:
+        if not record.version:  # It was refused before there was a span.
             return
         attributes = {"mcp.method.name": record.method, **self._network}
         if record.version:
