@@ -12,6 +12,7 @@ from mcp.server import MCPServer
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import MCPServerError, ResourceError, ResourceNotFoundError, ToolError
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPError
 from mcp.types import (
     INVALID_PARAMS,
@@ -21,6 +22,7 @@ from mcp.types import (
     Prompt,
     Resource,
     ResourceTemplate,
+    SubscriptionsListenRequestParams,
     Tool,
     ToolAnnotations,
 )
@@ -34,6 +36,7 @@ from kg_adapters.protocol import KGAdapter, SupportsSnapshots
 from kg_boundary.shown import clipped, in_plain_words, in_quotes, visible_line, visible_lines
 from kg_server.callers import caller
 from kg_server.naming.refusals import closest
+from kg_server.serving.messages import LISTEN
 from kg_server.serving.stdio import Channel, StdioLimits, standard_streams
 
 _TRIES: Final = 3
@@ -155,13 +158,17 @@ class SextantServer(MCPServer[None]):
         graph: KGAdapter | None = None,
         tools: Collection[str] | None = None,
     ) -> None:
+        events = InMemorySubscriptionBus()
         super().__init__(
             name,
             title="KG Sextant",
             version=version,
             log_level="WARNING",
             lifespan=_closing,
+            subscriptions=events,
         )
+        self._listening = ListenHandler(events)
+        self._lowlevel_server.add_request_handler(LISTEN, SubscriptionsListenRequestParams, self._listening)
         self._graph = graph
         self.needs: list[tuple[str, Callable[[], Awaitable[None]]]] = []
         self._closers: list[Callable[[], Awaitable[None]]] = []
@@ -190,6 +197,10 @@ class SextantServer(MCPServer[None]):
         for each in self._only or ():
             if each not in self._arguments:
                 raise InvalidRequest(_unknown("This server", "tool", each, {*self._arguments, *self._left_out}))
+
+    def end_subscriptions(self) -> None:
+        """End the streams of clients that listen for changes, which would go on for ever."""
+        self._listening.close()
 
     def call_at_end(self, closer: Callable[[], Awaitable[None]]) -> None:
         """Have something closed when the server stops; it may be used, and so closed, again afterwards."""

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from kg_adapters.profile import GraphProfile
     from kg_adapters.protocol import KGAdapter
-    from kg_server.serving.public import Readiness
 
 REPORTED_S: Final = 5.0
 STUCK_EXIT: Final = 70
@@ -303,12 +302,17 @@ async def _serve_http(settings: Settings, recorded: Recording, *, address: tuple
                 server = build_server(graph, settings, await known_profile(graph), booked)
                 readiness = Readiness(server.needs)
                 app = application(server, settings, login, limits, readiness)
-                await _listen_to_http(app, readiness, listener, served_at, settings, tls)
+
+                def stop() -> None:
+                    readiness.is_stopping = True
+                    server.end_subscriptions()
+
+                await _listen_to_http(app, stop, listener, served_at, settings, tls)
 
 
 async def _listen_to_http(
     app: "ASGIApp",
-    readiness: "Readiness",
+    at_stop: Callable[[], None],
     listener: socket.socket,
     served_at: str,
     settings: Settings,
@@ -338,6 +342,8 @@ async def _listen_to_http(
     # Else a call that is answered as a stream would end without its answer as soon as the server is told to stop.
     AppStatus.enable_automatic_graceful_drain = False
 
+    loop = asyncio.get_running_loop()
+
     class Announced(uvicorn.Server):
         """Prints its address once it serves; before that, Ctrl-C would interrupt it halfway."""
 
@@ -346,7 +352,7 @@ async def _listen_to_http(
             warn(f"Serving {settings.redactor.message(settings.graph)} at {served_at}")
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-            readiness.is_stopping = True
+            loop.call_soon_threadsafe(at_stop)
             super().handle_exit(sig, frame)
 
     # Ctrl-C until here ends this task now; within uvicorn's start, it would end in a traceback.

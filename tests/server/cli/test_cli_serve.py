@@ -23,6 +23,25 @@ HELLO: dict[str, object] = {
 }
 LIST_TOOLS: dict[str, object] = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
 
+LISTEN = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "subscriptions/listen",
+    "params": {
+        "notifications": {"toolsListChanged": True},
+        "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        },
+    },
+}
+LISTENS = {
+    "accept": "application/json, text/event-stream",
+    "mcp-protocol-version": "2026-07-28",
+    "mcp-method": "subscriptions/listen",
+}
+
 pytestmark = pytest.mark.usefixtures("heard_interrupts")
 
 
@@ -121,6 +140,16 @@ def test_ctrl_c_ends_a_server_quietly_with_130(tmp_path: Path) -> None:
     with serving_http(tmp_path) as (process, _):
         process.send_signal(signal.SIGINT)
         assert (process.wait(), *process.communicate()) == (130, "", "")
+
+
+def test_a_server_that_stops_ends_the_streams_of_clients_that_listen_for_changes(tmp_path: Path) -> None:
+    with serving_http(tmp_path) as (process, address), httpx2.Client(timeout=60) as client:
+        with client.stream("POST", address, json=LISTEN, headers=LISTENS) as answer:
+            frames = answer.iter_text()
+            assert "notifications/subscriptions/acknowledged" in next(frames)
+            process.send_signal(signal.SIGTERM)
+            assert '"result"' in "".join(frames)
+        assert process.wait() == -signal.SIGTERM
 
 
 def homeless(temporary: Path) -> dict[str, str]:
