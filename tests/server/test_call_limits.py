@@ -42,12 +42,12 @@ class Door:
     def __post_init__(self) -> None:
         self.limits = CallLimits(self.settings, clock=lambda: self.now)
 
-    async def ask(self, subject: str) -> tuple[int, str, str]:
+    async def ask(self, subject: str, body: bytes = PING) -> tuple[int, str, str]:
         """Send a message for a caller; return the status, how long to wait, and the reason."""
         sent: list[Message] = []
 
         async def receive() -> Message:
-            return {"type": "http.request", "body": PING, "more_body": False}
+            return {"type": "http.request", "body": body, "more_body": False}
 
         async def send(message: Message) -> None:
             sent.append(message)
@@ -85,6 +85,7 @@ async def test_what_a_caller_took_it_waits_for_while_others_and_local_ones_go_on
     status, wait, reason = await door.ask("ann")
     assert (status, int(wait)) == (429, wait_s)
     assert f"(hosting.{next(iter(limit))}). Wait {wait_s} seconds" in reason
+    assert [json.loads((await door.ask("ann", b" " * n + PING))[2])["id"] for n in (0, 1_000_000)] == [7, None]
     for other in ("ben", "", "", ""):
         assert (await door.ask(other))[0] == 200
     door.now += wait_s
@@ -146,6 +147,17 @@ async def test_a_caller_at_its_limit_is_told_to_wait_and_does_not_keep_another_w
         assert int(answer.headers["retry-after"]) >= 1
         assert "2 calls at once (hosting.calls_at_once). Wait 1 second" in answer.json()["error"]["message"]
     assert len({answer.json()["id"] for answer in refused}) == GREEDY - AT_ONCE
+
+
+def test_messages_that_are_refused_count_as_well(tmp_path: Path) -> None:
+    tokens = TokenFile(tmp_path / "tokens.json")
+    headers = {"authorization": f"Bearer {tokens.add('ann', ('read',), None, None)}"}
+    environ = {"KG_SEXTANT_HOSTING__TOKENS": str(tokens.path), "KG_SEXTANT_HOSTING__CALLS_PER_MINUTE": "2"}
+    call = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"memory-append"}}'
+    with started(environ, str(write_graph(tmp_path)), "--cache-folder", str(tmp_path / "cache")) as process:
+        url = address_of(process)
+        answers = [httpx2.post(url, content=body, headers=headers, timeout=60) for body in (b"no message", call, call)]
+    assert [each.status_code for each in answers] == [400, 403, 429]
 
 
 async def test_a_server_that_lacks_what_it_needs_or_stops_is_not_ready_and_checks_once_a_second() -> None:

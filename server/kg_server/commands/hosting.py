@@ -125,7 +125,7 @@ def application(
     if limits is None:
         checked = CheckedRequests(app, MAX_MESSAGE_BYTES, names, login)
     else:
-        limited = limits.before(app, server.tool_names)
         forbidden = partial(limits.note_refused, tools=server.tool_names, error="403")
-        checked = CheckedRequests(limited, MAX_MESSAGE_BYTES, names, login, forbidden)
+        limited = partial(limits.before, tools=server.tool_names)
+        checked = CheckedRequests(app, MAX_MESSAGE_BYTES, names, login, forbidden, limited)
     return PublicPages(checked, readiness, server_card(server, settings.hosting.url))

@@ -81,6 +81,7 @@ class CheckedRequests:
         names: What a request may name in `Host` and `Origin`.
         login: Who may call; None for everybody who reaches this server.
         on_forbidden: Called with each message that its caller may not send.
+        limited: Puts limits for each caller before an application; they count refused messages too.
     """
 
     def __init__(
@@ -90,12 +91,13 @@ class CheckedRequests:
         names: ServerNames = ServerNames(),
         login: "Login | None" = None,
         on_forbidden: Callable[[JSONRPCMessage], None] = lambda _: None,
+        limited: Callable[[ASGIApp], ASGIApp] = lambda app: app,
     ) -> None:
         self._app = app
         self._names = names
         self._login = login
         self._on_forbidden = on_forbidden
-        messages: ASGIApp = RequestBodyLimitMiddleware(self._checked, max_bytes)
+        messages: ASGIApp = RequestBodyLimitMiddleware(limited(self._checked), max_bytes)
         # Nothing of a request is read before its caller is known.
         self._messages = messages if login is None else login.before(messages)
         self._routed: ASGIApp = self._by_path

@@ -20,6 +20,8 @@ TOO_MANY: Final = -32029
 CANCELLED_S: Final = 10.0
 """How many seconds a cancelled call takes at least: a thread may still be at work for it."""
 _MINUTE_S: Final = 60.0
+_MAX_READ: Final = 100_000
+"""How many bytes of a message are read for the id under which it is refused."""
 _RATES: Final = {
     "calls_per_minute": ("calls", 1.0),
     "seconds_per_minute": ("seconds of work", 0.001),
@@ -155,7 +157,8 @@ class CallLimits:
     async def _refusal(self, receive: Receive, tools: Container[str], limit: str, wait_s: float) -> Response:
         first = await receive()
         try:
-            message = read_message(first.get("body", b""))
+            # What is cut is not read: a refusal must cost less than an answer.
+            message = read_message(first.get("body", b"")[:_MAX_READ])
         except NotAMessage:
             message = None
         self.note_refused(message, tools, OVER_LIMIT)
