@@ -1,7 +1,7 @@
 """`kg-sextant token`: make, list and revoke the tokens of those who may call over HTTP."""
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -19,6 +19,8 @@ token = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Make, list and revoke tokens for callers over HTTP."
 )
 
+_MOST_DAYS: Final = 36_500
+
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Who the token is for: its memories belong to this name.")]
 
 
@@ -34,13 +36,15 @@ def add(
     ] = None,
     expires_days: Annotated[
         float | None,
-        typer.Option(min=0.0, max=36_500.0, metavar="N", help="After how many days it expires; default: never."),
+        typer.Option(metavar="N", help="After how many days it expires; default: never."),
     ] = None,
 ) -> None:
     """Make a token and print it, this once; servers that run accept it at once."""
     allowed = _parts(scopes)
     if "read" not in allowed or not EVERY_SCOPE.issuperset(allowed):
         raise InvalidRequest("--scopes takes read or read,memory.")
+    if expires_days is not None and not 0 < expires_days <= _MOST_DAYS:
+        raise InvalidRequest(f"--expires-days takes a number of days above 0, and up to {_MOST_DAYS:,}.")
     named = None if tools is None else _parts(tools)
     known = (*EXAMPLES, "Recall")
     for each in named or ():

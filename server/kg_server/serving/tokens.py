@@ -104,7 +104,7 @@ class TokenFile:
         """
         if not _NAME.fullmatch(name):
             raise InvalidRequest(
-                f"{shown_within(name, 80)} is no name of a token: up to 64 letters, digits and . _ @ - make one."
+                f"A token cannot be named {shown_within(name, 80)}: names have up to 64 letters, digits and . _ @ -"
             )
         token = f"{PREFIX}{token_urlsafe(_RANDOM_BYTES)}"
         now = int(time.time())
@@ -133,8 +133,8 @@ class TokenFile:
             known = self.tokens()
             kept = tuple(each for each in known if each.name != name)
             if kept == known:
-                names = ", ".join(each.name for each in known) or "none"
-                raise InvalidRequest(f"There is no token {shown_within(name, 80)}. There are: {names}.")
+                there = f"The tokens are {', '.join(each.name for each in known)}." if known else "There are no tokens."
+                raise InvalidRequest(f"There is no token {shown_within(name, 80)}. {there}")
             self._write(kept)
 
     @contextmanager

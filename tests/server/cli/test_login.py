@@ -159,10 +159,11 @@ def test_a_token_is_shown_once_and_kept_as_a_hash_in_a_private_file(cli: Command
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("add", "a b"), "no name of a token"),
+        (("add", "a b"), "cannot be named a b"),
         (("add", "ann", "--scopes", "memory"), "--scopes takes read or read,memory"),
         (("add", "ann", "--tools", "GetNeighbour"), "Did you mean GetNeighbor?"),
-        (("revoke", "ann"), "There is no token ann"),
+        *((("add", "ann", "--expires-days", days), "--expires-days takes") for days in ("0", "nan", "1e300")),
+        (("revoke", "ann"), "There is no token ann. There are no tokens."),
     ],
 )
 def test_a_token_that_cannot_be_made_or_revoked_is_refused_with_the_reason(
