@@ -160,7 +160,9 @@ def test_messages_that_are_refused_count_as_well(tmp_path: Path) -> None:
     assert [each.status_code for each in answers] == [400, 403, 429]
 
 
-async def test_a_server_that_lacks_what_it_needs_or_stops_is_not_ready_and_checks_once_a_second() -> None:
+async def test_a_server_that_lacks_what_it_needs_or_stops_is_not_ready_and_checks_once_a_second(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     checks: list[str] = []
     down, now = True, 0.0
 
@@ -172,8 +174,11 @@ async def test_a_server_that_lacks_what_it_needs_or_stops_is_not_ready_and_check
     readiness = Readiness([("memory store", check)], clock=lambda: now)
     assert [await readiness.problem() for _ in range(3)] == ["cannot be reached: memory store"] * 3
     assert len(checks) == 1
-    down, now = False, CHECKED_FOR_S
+    now = CHECKED_FOR_S
+    assert await readiness.problem() == "cannot be reached: memory store"
+    down, now = False, 2 * CHECKED_FOR_S
     assert await readiness.problem() == ""
+    assert caplog.messages == ["Readiness: cannot be reached: memory store", "Readiness: ready"]
     readiness.is_stopping = True
     assert await readiness.problem() == "stopping"
 

@@ -64,18 +64,21 @@ class Readiness:
             return "stopping"
         async with self._lock:
             if self._clock() - self._checked_at >= CHECKED_FOR_S:
-                found = [name for name, check in self._needs if not await _holds(name, check)]
-                self._problem = f"cannot be reached: {', '.join(found)}" if found else ""
+                found = [name for name, check in self._needs if not await _holds(check)]
+                problem = f"cannot be reached: {', '.join(found)}" if found else ""
+                # Logged only when it changes, as load balancers ask every few seconds.
+                if problem != self._problem:
+                    logger.warning("Readiness: %s", problem or "ready")
+                self._problem = problem
                 self._checked_at = self._clock()
         return self._problem
 
 
-async def _holds(name: str, check: Check) -> bool:
+async def _holds(check: Check) -> bool:
     try:
         with anyio.fail_after(CHECK_S):
             await check()
-    except (KGError, TimeoutError) as error:
-        logger.warning("Not ready, because the %s cannot be reached: %s", name, error)
+    except (KGError, TimeoutError):
         return False
     return True
 
