@@ -118,10 +118,10 @@ class CheckedRequests:
         headers = Headers(scope=scope)
         # The SDK compares only how an Origin begins, and takes `http://localhost:80.evil.example` for this machine.
         if not self._names.is_called(headers, (scope.get("server") or ("",))[0]):
-            reason = "This server is not called so. Add the Host of the request to the setting hosting.hosts."
+            reason = "This Host is not known here. Set hosting.url to the URL of clients, or add it to hosting.hosts."
             await _refuse(421, reason)(scope, receive, send)
         elif not self._names.may_ask(headers):
-            reason = "Pages of this origin are not answered. Add it to the setting hosting.origins to allow it."
+            reason = "Web pages of this origin may not call. Add it to the setting hosting.origins to allow it."
             await _refuse(403, reason)(scope, receive, send)
         else:
             await self._routed(scope, receive, send)

@@ -132,7 +132,7 @@ class Login:
         needed = needed_scopes(message)
         if all(each in scope["auth"].scopes for each in needed):
             return None
-        return self._refuse(scope, "insufficient_scope", f"This needs the scope {' '.join(needed)}.", needed)
+        return self._refuse(scope, "insufficient_scope", f"This needs the scope {' and '.join(needed)}.", needed)
 
     def _refuse(self, scope: Scope, error: str | None, description: str, scopes: Sequence[str] = ()) -> Response:
         """Return a refusal with what a client needs to get a token that suffices (RFC 6750, RFC 9728)."""
