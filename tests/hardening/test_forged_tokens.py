@@ -59,7 +59,7 @@ class Issuer:
         return cls(made[0], ec.generate_private_key(ec.SECP256R1()), made[1])
 
     def published(self) -> dict[str, object]:
-        """Return the keys as a set, with two that verify no tokens: one for encryption, and a shared secret."""
+        """Return the keys as a set, with three that verify no tokens: two for encryption, and a shared secret."""
         one = json.loads(RSAAlgorithm.to_jwk(self.first.public_key()))
         two = json.loads(ECAlgorithm.to_jwk(self.second.public_key()))
         other = json.loads(RSAAlgorithm.to_jwk(self.foreign.public_key()))
@@ -69,6 +69,7 @@ class Issuer:
                 {**one, "kid": "rsa", "use": "sig", "alg": "RS256"},
                 {**two, "kid": "ec"},
                 {**other, "kid": "enc", "use": "enc"},
+                {**other, "kid": "ops", "key_ops": ["encrypt"]},
                 {**shared, "kid": "shared", "alg": "HS256"},
             ]
         }
@@ -134,6 +135,7 @@ def without_a_good_signature(issuer: Issuer) -> Iterator[str]:
     own = json.loads(RSAAlgorithm.to_jwk(issuer.foreign.public_key()))
     kids: tuple[object, ...] = (
         "enc",
+        "ops",
         "other",
         "",
         "../../dev/null",

@@ -62,11 +62,13 @@ class _Key(BaseModel, extra="allow"):
     kid: str | None = None
     alg: str | None = None
     use: str | None = None
+    key_ops: list[str] | None = None
 
     def usable(self) -> dict[tuple[str | None, str], jwt.PyJWK]:
         """Return the key by its id and each algorithm that it is for; nothing where it verifies no signatures."""
         kind = self.kty if self.crv is None else f"{self.kty} {self.crv}"
-        fitting = _ALGORITHMS.get(kind, ()) if self.use in {None, "sig"} else ()
+        verifies = self.use in {None, "sig"} and (self.key_ops is None or "verify" in self.key_ops)
+        fitting = _ALGORITHMS.get(kind, ()) if verifies else ()
         named = [each for each in fitting if self.alg in {None, each}]
         try:
             return {(self.kid, each): jwt.PyJWK(self.model_dump(exclude_none=True), each) for each in named}
