@@ -121,6 +121,16 @@ def test_traces_and_metrics_are_exported_where_the_variables_of_opentelemetry_sa
     assert b"Tokyo" not in exported
 
 
+def test_a_call_without_an_id_is_neither_made_nor_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KG_SEXTANT_HOSTING__AUDIT", "text")
+    with spoken_to(tmp_path) as server:
+        server.say(b'{"jsonrpc":"2.0","method":"tools/call","params":{"name":"Schema"}}')
+        assert "result" in server.ask({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "Schema"}})
+        server.stdin.close()
+        assert server.process.stderr is not None
+        assert server.process.stderr.read().count(b"audit") == 1
+
+
 @pytest.mark.parametrize(
     ("variables", "signals"),
     [

@@ -82,7 +82,8 @@ class Accounting:
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Pass a message on, and measure it if it is a request that takes part of the server's time."""
-        if ctx.method not in MEASURED:
+        # A notification of such a name is no request, and nothing is done for it.
+        if ctx.method not in MEASURED or ctx.request_id is None:
             return await call_next(ctx)
         began, who, ending = time.perf_counter(), caller(), _Ending()
         with working_for(who.subject) as work:
