@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 import typer
 from pydantic import SecretStr
 
-from kg_adapters.errors import KGError
+from kg_adapters.errors import BackendUnavailable, KGError
 from kg_boundary.private_files import private_folder
 from kg_boundary.secrets import STRONG
 from kg_boundary.shown import counted, visible_line
@@ -171,7 +171,7 @@ def _writable(folder: Path, kind: str) -> Finding:
 
 
 async def _remembering(settings: Settings) -> Finding:
-    """Return whether the database of memories answers, which is made ready by that."""
+    """Return whether the database of memories answers; its tables are made if need be."""
     from kg_server.app import memories_of
 
     try:
@@ -180,6 +180,10 @@ async def _remembering(settings: Settings) -> Finding:
             await store.check()
         finally:
             await store.aclose()
+    except BackendUnavailable as error:
+        # What callers are not shown, the administrator needs.
+        reason = " ".join(str(error.__cause__ or error).split())
+        return Finding("fail", settings.redactor.message(f"The memory database cannot be used: {reason}"))
     except KGError as error:
         return Finding("fail", str(error))
     return Finding("ok", "The memory database answers")

@@ -276,8 +276,8 @@ def test_a_memory_database_that_cannot_be_reached_fails_without_its_password(
     url = "postgresql://ann:open-sesame@127.0.0.1:1/memories"
     run = cli.run("doctor", str(write_graph(tmp_path)), KG_SEXTANT_MEMORY__DATABASE=url)
     (failed,) = graded(run.out)["fail"]
-    assert failed.startswith("The memory database cannot be used; the server's log has the reason.")
-    assert "port 1 failed" in caplog.text
+    assert failed.startswith("The memory database cannot be used: connection failed: ")
+    assert "port 1 failed" in failed
     assert "sesame" not in run.out + run.err + caplog.text
 
 
