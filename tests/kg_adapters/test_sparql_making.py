@@ -91,7 +91,7 @@ async def test_a_query_that_cannot_wait_so_long_is_told_how_far_it_is_and_other_
             assert await graph.describe([Iri("http://e/7")])
         finally:
             os.kill(making.process.pid, signal.SIGCONT)
-        assert "is still being made ready for SPARQL: " in str(told.value)
+        assert "is still being prepared for SPARQL: " in str(told.value)
         assert f"of {STATEMENTS:,} statements. The other tools answer already. Ask again in " in str(told.value)
     assert (store.folder / OXIGRAPH_FOLDER).is_dir()
 
@@ -119,7 +119,7 @@ async def test_a_query_does_not_wait_longer_where_the_part_is_lost_while_the_gra
     async with served(store) as (graph, _):
         assert str(STATEMENTS) in await count(graph)
         shutil.rmtree(store.folder / OXIGRAPH_FOLDER)
-        with pytest.raises(BackendUnavailable, match="is still being made ready for SPARQL: "):
+        with pytest.raises(BackendUnavailable, match="is still being prepared for SPARQL: "):
             await graph.select(COUNT, timeout_s=0.01, max_rows=1)
         assert str(STATEMENTS) in await count(graph)
 
@@ -133,7 +133,7 @@ async def test_of_two_graphs_on_one_store_one_makes_it_and_the_other_says_so(sto
         try:
             tasks.start_soon(count, other)
             await until(lambda: waiting.waits)
-            with pytest.raises(BackendUnavailable, match="being made ready for SPARQL, by another process: "):
+            with pytest.raises(BackendUnavailable, match="being prepared for SPARQL, by another process: "):
                 await other.select(COUNT, timeout_s=0.01, max_rows=1)
         finally:
             os.kill(making.process.pid, signal.SIGCONT)

@@ -133,7 +133,7 @@ def open_store_names(store: LocalStore) -> "TextIndex":
 
 _LEAST_S: Final = 1.0
 FEWEST_STATEMENTS: Final = 100_000
-"""Fewer are made ready by the first query itself, in half a second."""
+"""Fewer are prepared by the first query itself, in half a second."""
 
 
 class StoreSparql:

@@ -76,7 +76,7 @@ async def opened(settings: Settings, *, serves: bool = False, imports: bool = Tr
 
     Args:
         settings: They name the graph.
-        serves: Whether it stays open for long, so that what SPARQL needs is made ready before anybody asks.
+        serves: Whether it stays open for long, so that what SPARQL needs is prepared before anybody asks.
         imports: Whether files that were never imported are imported; otherwise they answer no question about the graph.
 
     Raises:

@@ -167,7 +167,7 @@ async def test_a_server_says_how_far_it_is_and_answers_everything_else(store: Pa
         await until((store / OXIGRAPH_FOLDER).is_dir)
         counted = await client.call_tool("Sparql", {"query": COUNT, "timeout_s": 60})
     assert (refused.is_error, answered.is_error, counted.is_error) == (True, False, False)
-    assert text_of(refused).startswith("The graph is still being made ready for SPARQL: ")
+    assert text_of(refused).startswith("The graph is still being prepared for SPARQL: ")
     assert "The other tools answer already. Ask again in " in text_of(refused)
     assert str(STATEMENTS) in text_of(counted)
 

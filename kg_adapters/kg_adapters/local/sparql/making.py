@@ -215,4 +215,4 @@ def _extent(run: _Run, left: float | None) -> str:
     if left is not None:
         about = f"{left / 60:.0f} minutes" if left > _ROUNDED_S else f"{max(5, 5 * round(left / 5))} seconds"
         when = f"Ask again in about {about}."
-    return f"The graph is still being made ready for SPARQL{by}: {share}. The other tools answer already. {when}"
+    return f"The graph is still being prepared for SPARQL{by}: {share}. The other tools answer already. {when}"
