@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -19,6 +20,7 @@ from kg_adapters.errors import BackendUnavailable
 from kg_server.callers import Caller, access_of
 from kg_server.mcp_server import SextantServer
 from kg_server.serving.audit import CallRecord
+from kg_server.serving.http import CheckedRequests
 from kg_server.serving.limits import CallLimits
 from kg_server.serving.public import CHECKED_FOR_S, Readiness, server_card
 from kg_server.serving.tokens import TokenFile
@@ -42,20 +44,38 @@ class Door:
     def __post_init__(self) -> None:
         self.limits = CallLimits(self.settings, clock=lambda: self.now)
 
-    async def ask(self, subject: str, body: bytes = PING) -> tuple[int, str, str]:
-        """Send a message for a caller; return the status, how long to wait, and the reason."""
+    async def ask(
+        self, subject: str, body: bytes = PING, rest: anyio.Event | None = None, asked: anyio.Event | None = None
+    ) -> tuple[int, str, str]:
+        """Send a message for a caller; return the status, how long to wait, and the reason.
+
+        Args:
+            subject: The caller.
+            body: The message, or its beginning.
+            rest: Set when the rest of it, which is empty, arrives; None if nothing is missing.
+            asked: Set when the rest is asked for.
+        """
         sent: list[Message] = []
+        pieces = [body, b""][: 1 if rest is None else 2]
 
         async def receive() -> Message:
-            return {"type": "http.request", "body": body, "more_body": False}
+            piece = pieces.pop(0)
+            if rest is not None and not pieces:
+                assert asked is not None
+                asked.set()
+                await rest.wait()
+            return {"type": "http.request", "body": piece, "more_body": bool(pieces)}
 
         async def send(message: Message) -> None:
             sent.append(message)
 
-        scope: Scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": []}
+        app = CheckedRequests(
+            PlainTextResponse("answered"), 2_000_000, limited=partial(self.limits.before, tools=frozenset[str]())
+        )
+        scope: Scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": [(b"host", b"localhost")]}
         token = auth_context_var.set(AuthenticatedUser(access_of(Caller(subject), "token")) if subject else None)
         try:
-            await self.limits.before(PlainTextResponse("answered"), ())(scope, receive, send)
+            await app(scope, receive, send)
         finally:
             auth_context_var.reset(token)
         wait = dict(sent[0]["headers"]).get(b"retry-after", b"").decode()
@@ -89,6 +109,18 @@ async def test_what_a_caller_took_it_waits_for_while_others_and_local_ones_go_on
     for other in ("ben", "", "", ""):
         assert (await door.ask(other))[0] == 200
     door.now += wait_s
+    assert (await door.ask("ann"))[0] == 200
+
+
+async def test_a_message_counts_while_it_arrives_and_no_more_of_one_beyond_a_limit_is_read() -> None:
+    door, rest, asked = Door(HostingSettings(calls_at_once=1)), anyio.Event(), anyio.Event()
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(door.ask, "ann", PING, rest, asked)
+            await asked.wait()
+            assert (await door.ask("ann", PING[:20], anyio.Event(), anyio.Event()))[0] == 429
+            assert (await door.ask("ben"))[0] == 200
+            rest.set()
     assert (await door.ask("ann"))[0] == 200
 
 

@@ -81,7 +81,7 @@ class CheckedRequests:
         names: What a request may name in `Host` and `Origin`.
         login: Who may call; None for everybody who reaches this server.
         on_forbidden: Called with each message that its caller may not send.
-        limited: Puts limits for each caller before an application; they count refused messages too.
+        limited: Puts limits for each caller before an application; they hold while a message is still arriving.
     """
 
     def __init__(
@@ -97,8 +97,8 @@ class CheckedRequests:
         self._names = names
         self._login = login
         self._on_forbidden = on_forbidden
-        messages: ASGIApp = RequestBodyLimitMiddleware(limited(self._checked), max_bytes)
-        # Nothing of a request is read before its caller is known.
+        messages = limited(RequestBodyLimitMiddleware(self._checked, max_bytes))
+        # Nothing of a request is read before its caller is known, and hardly anything of one beyond a limit.
         self._messages = messages if login is None else login.before(messages)
         self._routed: ASGIApp = self._by_path
         if names.origins:

@@ -116,7 +116,7 @@ class CallLimits:
         """Return an application that answers what is beyond a limit with HTTP 429, and passes on the rest.
 
         Args:
-            app: The application; each request has one whole message, and its caller is known.
+            app: The application; the caller of each request is known.
             tools: The names of the tools that there are.
         """
 
@@ -157,7 +157,7 @@ class CallLimits:
     async def _refusal(self, receive: Receive, tools: Container[str], limit: str, wait_s: float) -> Response:
         first = await receive()
         try:
-            # What is cut is not read: a refusal must cost less than an answer.
+            # The rest is not waited for: a refusal must cost less than an answer.
             message = read_message(first.get("body", b"")[:_MAX_READ])
         except NotAMessage:
             message = None
@@ -166,4 +166,5 @@ class CallLimits:
         reason = f"You are at the limit of {limit}. Wait {counted(whole_s, 'second')}, then ask again, or ask for less."
         answer = refusal(message.id if isinstance(message, JSONRPCRequest) else None, TOO_MANY, reason)
         text = answer.model_dump_json(by_alias=True, exclude_unset=True)
-        return Response(text, 429, media_type="application/json", headers={"retry-after": str(whole_s)})
+        headers = {"retry-after": str(whole_s), **({"connection": "close"} if first.get("more_body") else {})}
+        return Response(text, 429, media_type="application/json", headers=headers)
