@@ -214,6 +214,9 @@ class GraphProfile:
     approximate: bool = False
     _classes: dict[Node | None, ClassProfile] = field(init=False, repr=False, compare=False)
     _inverses: dict[Iri, InverseRelations] = field(init=False, repr=False, compare=False)
+    _having: dict[Iri, tuple[ClassProfile, ...]] = field(
+        default_factory=dict[Iri, tuple[ClassProfile, ...]], init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         inverses = {iri: each for each in self.inverses for iri in (each.relation, each.inverse)}
@@ -223,6 +226,13 @@ class GraphProfile:
     def profile_of(self, owner: Node | None) -> ClassProfile | None:
         """Return the profile of a class, of all entities for None; None where it has no instances or is not listed."""
         return self._classes.get(owner)
+
+    def classes_with(self, relation: Iri) -> tuple[ClassProfile, ...]:
+        """Return the listed classes of which an instance has a relation, the largest first."""
+        if relation not in self._having:
+            # Looking through all properties of all classes takes milliseconds.
+            self._having[relation] = tuple(each for each in self.classes if each.property(relation) is not None)
+        return self._having[relation]
 
     def coverage(self, owner: Node | None, relation: Iri, direction: EdgeDirection = "out") -> Coverage | None:
         """Return how many instances of a class have a relation, or how many of all entities where `owner` is None.

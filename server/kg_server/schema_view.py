@@ -17,10 +17,10 @@ from kg_adapters.profile import MAX_CLASSES, ClassProfile, GraphProfile
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
 from kg_boundary.shown import in_quotes, shown
-from kg_server.answers.columns import joined, owners_of
+from kg_server.answers.columns import by_class, owners_of
 from kg_server.answers.coverage import folded
 from kg_server.answers.intermediates import opened, without_label
-from kg_server.answers.results import Answer, Line, Note, Over, Piece, SchemaResult, fitted, fitting, terms_of_lines
+from kg_server.answers.results import Answer, Line, Over, Piece, SchemaResult, fitted, fitting, terms_of_lines
 from kg_server.concurrency import off_loop
 from kg_server.names import MAX_LABEL, Names, names_of
 from kg_server.naming.entities import identify
@@ -103,12 +103,12 @@ class SchemaEntry:
         """Return the entry with how often the instances of each class have it, where several have."""
         if self.kind == "class" or not isinstance(self.iri, Iri):
             return self
-        counted: list[Note] = []
-        for each in owners_of(profile, self.iri):
-            known = each.property(self.iri)
-            if each.iri is not None and known is not None:
-                counted.append((f"{known.facts:,} of ", each.iri))
-        return replace(self, owners=joined(counted)) if counted else self
+        owners, whole = owners_of(profile, self.iri), profile.everything.property(self.iri)
+        if whole is None or any(each.looked_at is not None for each in owners):
+            return self
+        counts = {each.iri: Count(known.facts) for each in owners if (known := each.property(self.iri)) and each.iri}
+        overlap = sum(count.value for count in counts.values()) > whole.facts
+        return replace(self, owners=by_class(counts, overlap=overlap)) if counts else self
 
 
 def entries_of(schema: GraphSchema) -> list[SchemaEntry]:

@@ -250,3 +250,33 @@ async def test_a_card_names_each_triple_as_it_is_stored(graph_of: Callable[[str]
     reply = await call(graph_of(FAMILY.replace("e:p2, e:p3", "e:p2")), "Retrieve", text="e:p0")
     assert "child (e:child) | 4, 2 as -parent (e:parent): e:p1, e:p2, e:p4, …" in reply.lines
     assert rows(reply.data["card"])[:2] == [["out", "e:child", "4", "e:p1", "e:p2"], ["in", "e:parent", "4", "e:p4"]]
+
+
+MIXED = PREFIXES + (
+    "e:made owl:inverseOf e:maker . e:eve e:made e:r9 . e:r0 a e:Car . "
+    + "".join(f"e:r{n} a {'e:Boat' if n < 6 else 'e:Car'} ; e:seenBy e:eve ; e:maker e:eve . " for n in range(9))
+)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "told"),
+    [
+        (
+            "Degree",
+            {"entity": "e:eve", "relation": "seenBy"},
+            ", 6 of e:Boat and 4 of e:Car, some of several of these.",
+        ),
+        (
+            "Compose",
+            {"expression": "Count[Neighbor[e:eve, -seenBy]]"},
+            "6 of e:Boat and 4 of e:Car, some of several of these.",
+        ),
+        ("Schema", {"about": "seenBy"}, "| 9: 6 of e:Boat and 4 of e:Car, some of several of these, e.g."),
+        # Those that are stored the other way would be missing.
+        ("Degree", {"entity": "e:eve", "relation": "maker"}, ", 1 of them stored only the other way, as e:made."),
+    ],
+)
+async def test_what_is_of_two_classes_is_not_counted_twice_in_silence(
+    graph_of: Callable[[str], LocalAdapter], tool: str, arguments: dict[str, str], told: str
+) -> None:
+    assert told in (await call(graph_of(MIXED), tool, **arguments)).plain.text

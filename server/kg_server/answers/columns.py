@@ -1,7 +1,8 @@
 """What columns of tables hold: texts where links were looked for, and rows of several tables in one relation."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
@@ -71,11 +72,12 @@ async def texts_instead(
     from kg_adapters.set_requests import Listed, SetRequest
     from kg_adapters.set_walking import compute_sets
 
+    every = True
     if among is None:
-        owners = [each.iri for each in profile.classes if each.iri is not None and _has_any(each, relations)]
+        owners = [each for each in _having_any(profile, relations) if each is not None]
         if not owners:
             return None
-        among = Union(tuple(map(Instances, owners[:_MOST_CLASSES])))
+        among, every = Union(tuple(map(Instances, owners[:_MOST_CLASSES]))), len(owners) <= _MOST_CLASSES
     path = HopPath((Hop(tuple(map(Step, relations))),))
     held = (await compute_sets(graph, SetRequest(Listed(Values(among, path)), limit=1, witnesses=0))).members
     if not held or not isinstance(held[0], Literal):
@@ -84,7 +86,7 @@ async def texts_instead(
         having = Kept(among, Compares(path, "=", Literal(text)))
         count = (await compute_sets(graph, SetRequest(Listed(having), limit=0, witnesses=0))).count
         if count.value:
-            return TextsInstead(held[0].value, text, count)
+            return TextsInstead(held[0].value, text, replace(count, exact=count.exact and every))
     return TextsInstead(held[0].value)
 
 
@@ -92,8 +94,9 @@ def _holds_texts(known: PropertyProfile | None) -> bool:
     return known is not None and not known.targets and known.values is not None and known.values.kinds == ("text",)
 
 
-def _has_any(known: ClassProfile, relations: Sequence[Iri]) -> bool:
-    return any(known.property(each, "out") is not None for each in relations)
+def _having_any(profile: GraphProfile, relations: Sequence[Iri]) -> dict[Node | None, ClassProfile]:
+    """Return the classes, by their ids, whose instances have any of some relations."""
+    return {known.iri: known for relation in relations for known in profile.classes_with(relation)}
 
 
 async def _texts_of(graph: KGAdapter, entity: Node) -> Sequence[str]:
@@ -124,7 +127,7 @@ async def not_of_class(graph: KGAdapter, owner: Node, relations: Sequence[Iri], 
     coverages += [known.coverage(each, back) for each in inverses]
     if any(each is None or each.having for each in coverages):
         return ()
-    others = [_many(each) for each in profile.classes if each.iri is not None and _has_any(each, relations)]
+    others = list(map(_many, _having_any(profile, relations).values()))
     of_others = f": it is of {listed(others, ', ', _NEAR)}" if direction == "out" and others else ""
     own = await _nearest(graph, known, relations[0])
     has = f" They have {', '.join(own)}." if own else ""
@@ -153,9 +156,9 @@ def owners_of(profile: GraphProfile, relation: Iri) -> Sequence[ClassProfile]:
 
     Empty where it is a single one, where they are more than a few, or where one is a subclass of another.
     """
-    found = [each for each in profile.classes if _has_any(each, [relation])]
+    found = profile.classes_with(relation) if profile.complete else ()
     wider = {iri for each in found for iri in each.broader}
-    several = 1 < len(found) <= _MOST_OWNERS and profile.complete
+    several = 1 < len(found) <= _MOST_OWNERS
     return found if several and wider.isdisjoint(each.iri for each in found) else ()
 
 
@@ -168,21 +171,31 @@ async def by_owner(graph: KGAdapter, relation: Iri, among: "SetExpression") -> N
     if not owners:
         return ()
     await load("kg_adapters.set_walking")
-    from kg_adapters.algebra import Instances, Intersect
+    from kg_adapters.algebra import Instances, Intersect, Union
     from kg_adapters.set_requests import Listed, SetRequest
     from kg_adapters.set_walking import compute_sets
 
-    counted: list[Note] = []
-    for iri in (each.iri for each in owners if each.iri is not None):
-        request = SetRequest(Listed(Intersect((among, Instances(iri)))), limit=0, witnesses=0)
-        if (count := (await compute_sets(graph, request)).count).value:
-            counted.append((f"{count} of ", iri))
-    return joined(counted) if len(counted) > 1 else ()
+    sets = {each.iri: Instances(each.iri) for each in owners if each.iri is not None}
+
+    async def number(of: "SetExpression") -> Count:
+        return (await compute_sets(graph, SetRequest(Listed(Intersect((among, of))), limit=0, witnesses=0))).count
+
+    counts = {iri: count for iri, of in sets.items() if (count := await number(of)).value}
+    if len(counts) < 2:
+        return ()
+    every = (await number(Union(tuple(sets.values())))).value
+    return by_class(counts, overlap=sum(count.value for count in counts.values()) > every)
 
 
 async def heads_by_owner(graph: KGAdapter, entity: Node, relations: Sequence[Iri]) -> Note:
-    """Return the same of what leads to an entity over one relation; empty for several."""
-    if len(relations) != 1 or graph.remote or not owners_of(await graph.profile(), relations[0]):
+    """Return the same of what leads to an entity over one relation; empty for several.
+
+    Empty as well for one with an inverse, which is counted together with it.
+    """
+    if len(relations) != 1 or graph.remote:
+        return ()
+    profile = await graph.profile()
+    if profile.inverse_of(relations[0]) is not None or not owners_of(profile, relations[0]):
         return ()
     await load("kg_adapters.set_walking")
     from kg_adapters.algebra import Hop, HopPath, Members, Reached, Step
@@ -192,7 +205,8 @@ async def heads_by_owner(graph: KGAdapter, entity: Node, relations: Sequence[Iri
     )
 
 
-def joined(notes: Sequence[Note]) -> Note:
-    """Return notes in a row, with commas and an `and` between them."""
-    marks = ("", *[", "] * (len(notes) - 2), *[" and "] * (len(notes) > 1))
-    return tuple(piece for mark, note in zip(marks, notes, strict=True) for piece in (mark, *note))
+def by_class(counts: Mapping[Node, Count], *, overlap: bool) -> Note:
+    """Return how many there are of each class, and whether some are of several: `49 of flights and 42 of weather`."""
+    marks = ("", *[", "] * (len(counts) - 2), *[" and "] * (len(counts) > 1))
+    pieces = [(f"{mark}{count} of ", iri) for mark, (iri, count) in zip(marks, counts.items(), strict=True)]
+    return *chain.from_iterable(pieces), *([", some of several of these"] if overlap else ())
