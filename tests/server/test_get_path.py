@@ -352,3 +352,19 @@ async def test_a_path_over_an_inverse_is_shown_once(graph_of: Callable[[str], Lo
     )
     assert reply.data["paths"] == [[["e:a", "e:owns", "e:b"], ["e:a", "e:owns", "e:c"]]]
     assert reply.data["total"] == 1
+
+
+async def test_paths_that_are_not_compared_all_count_as_they_are_stored(
+    graph_of: Callable[[str], LocalAdapter],
+) -> None:
+    both = "".join(f"e:{end} e:by e:n{n} . e:n{n} e:by e:{end} . " for end in "st" for n in range(30))
+    graph = graph_of(
+        "@prefix e: <http://e.org/> . @prefix owl: <http://www.w3.org/2002/07/owl#> . "
+        f"e:by a owl:SymmetricProperty . {both}"
+    )
+    reply = await call(graph, "GetPath", source="e:s", target="e:t", max_hops=2, limit=5)
+    assert reply.summary.startswith(
+        "120 paths link e:s and e:t within 2 hops. Of the best 40, 20 say the same as others, over inverse relations."
+    )
+    assert reply.data["total"] == 120
+    assert len({path[0][2] + path[0][0] for path in paths(reply.data["paths"])}) == 5

@@ -185,6 +185,8 @@ class _Surroundings:
 
 
 POOL = 500
+_FORMS: Final = 8
+"""In how many ways three facts in a row may be stored, each of them over its relation or over the inverse."""
 SHOWN_HUBS = 5
 SHARED_IN_LINE = 20
 """How many nodes that both ends share over a relation stand in one line."""
@@ -214,18 +216,21 @@ async def paths_between(
     start, is_class = await _end(graph, source)
     end, both_classes = await _end(graph, target)
     profile = await known_profile(graph)
-    every_path = question is not None or any(each.both for each in profile.inverses)
+    stored_both_ways = any(each.both for each in profile.inverses)
+    forms = limit * _FORMS if stored_both_ways else limit
     request = PathRequest(
         start,
         end,
         max_hops=max_hops,
-        limit=max(limit, POOL) if every_path else limit,
+        limit=max(limit, POOL if question is not None else min(forms, POOL)),
         avoid_hubs=avoid_hubs,
         hub_degree=settings.hub_degree,
         timeout_s=settings.timeout_s * 0.9,
     )
     stated = await search_paths(graph, request)
     found = _without_twins(stated, profile.inverse_of)
+    twins = len(stated.paths) - len(found.paths)
+    found = found if question is not None else replace(found, paths=found.paths[:limit])
     above = _apart(await class_paths(graph, start, end), request) if is_class and both_classes else []
     total = Count(found.total.value + len(above), exact=found.total.exact)
     # The way over superclasses is what mostly connects two classes.
@@ -236,7 +241,8 @@ async def paths_between(
     ranked = found.paths if question is None else _by_question(found.paths, question, names)
     shown = ranked[:limit]
     names = await with_intermediates(graph, [each for path in shown for each in path.triples], names, (start, end))
-    search = _Search(request, found, len(above), len(stated.paths) - (len(found.paths) - len(above)))
+    compared = 0 if len(stated.paths) == stated.total.value else len(stated.paths)
+    search = _Search(request, found, len(above), twins, compared)
     return fitted_rows(AnswerRows(_lines(shown), names), lambda rows: _answer(search, rows), max_tokens)
 
 
@@ -249,20 +255,25 @@ class _Search:
         found: What came of it.
         above: How many of the paths are over superclasses.
         twins: How many more paths say the same over inverse relations.
+        compared: How many of the stated paths were compared; 0 where all were, and the twins are not counted as found.
     """
 
     request: PathRequest
     found: PathsFound
     above: int
     twins: int
+    compared: int
 
 
 def _without_twins(found: PathsFound, inverse_of: InverseOf) -> PathsFound:
-    """Return paths without those that say the same as one before them, over inverse relations."""
+    """Return paths without those that say the same as one before them, over inverse relations.
+
+    Where there are more paths than these, all are counted.
+    """
     kept: dict[object, Path] = {}
     for path in found.paths:
         kept.setdefault((path.nodes, tuple(one_way(triple, inverse_of) for triple in path.triples)), path)
-    twins = len(found.paths) - len(kept)
+    twins = len(found.paths) - len(kept) if len(found.paths) == found.total.value else 0
     return replace(found, paths=tuple(kept.values()), total=replace(found.total, value=found.total.value - twins))
 
 
@@ -380,8 +391,12 @@ def _summary(search: _Search, names: Names) -> str:
     else:
         noun = "path links" if found.total.value == 1 else "paths link"
         summary = f"{found.total} {noun} {pair} {within}."
-    twins = f" {counted(search.twins, 'more path says', 'more paths say')} the same over inverse relations."
-    same = twins if search.twins else ""
+    same = ""
+    if search.twins and search.compared:
+        verb = "says" if search.twins == 1 else "say"
+        same = f" Of the best {search.compared:,}, {search.twins:,} {verb} the same as others, over inverse relations."
+    elif search.twins:
+        same = f" {counted(search.twins, 'more path says', 'more paths say')} the same over inverse relations."
     return f"{summary}{same} {_extent(search, names)}"
 
 
