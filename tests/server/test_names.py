@@ -207,6 +207,13 @@ async def test_relations_of_one_name_are_counted_together_where_only_their_numbe
     assert town.plain.lines[-1] == "incoming relations: capital 4; place of birth 1"
 
 
+async def test_many_relations_of_one_name_do_not_exceed_the_budget(graph_of: Callable[[str], LocalAdapter]) -> None:
+    made = "".join(f'ex:made{n} rdfs:label "made" . ex:smith ex:made{n} ex:t{n}, ex:u{n} . ' for n in range(300))
+    reply = await call(graph_of(f"{FAMILY} {made}"), "GetNeighbor", entity="ex:smith", max_tokens=800)
+    assert len(str(reply.data)) < 3 * 800
+    assert "and 300 more with 600 triples, which Degree lists" in reply.text
+
+
 async def test_a_relation_that_leads_to_nothing_beside_another_of_its_name_is_not_shown(family: LocalAdapter) -> None:
     assert (await composed(family, "Neighbor[Japan, capital]")).plain.text == "ex:kyoto."
     assert (await composed(family, "Neighbor[ex:bank, -capital]")).plain.text == "ex:firm."

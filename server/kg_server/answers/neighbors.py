@@ -45,11 +45,12 @@ _LINE_TOKENS: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class RelationTable:
-    """The relations that an answer counts, the lines that show them, and how many there are in all."""
+    """The relations that an answer counts, the lines that show them, how many there are in all, and what they cost."""
 
     counts: tuple[RelationCount, ...]
     lines: tuple[str, ...]
     relations: int
+    tokens: int = 0
 
 
 def relation_table(names: Names, counts: Sequence[RelationCount], max_tokens: int) -> RelationTable:
@@ -59,17 +60,23 @@ def relation_table(names: Names, counts: Sequence[RelationCount], max_tokens: in
     """
     directions = dict.fromkeys(each.direction for each in counts)
     lines: list[str] = []
+    data: list[str] = []
     shown: list[RelationCount] = []
     for direction in directions:
         groups = _by_name(names, [each for each in counts if each.direction == direction], ";")
         parts = [_together(name, same) for name, same in groups]
-        fits = fitting(parts, max_tokens // len(directions) - _LINE_TOKENS)
+        # Programs read each relation of a name by its id, which may take more than the name.
+        ids = [names.counts(same, direction) for _, same in groups]
+        longer = (max(part, str(counted), key=len) for part, counted in zip(parts, ids, strict=True))
+        fits = fitting(longer, max_tokens // len(directions) - _LINE_TOKENS)
+        data.extend(map(str, ids[:fits]))
         if rest := list(chain.from_iterable(same for _, same in groups[fits:])):
             triples = Count(sum(each.count.value for each in rest))
             parts[fits:] = [f"and {len(rest)} more with {triples} triples, which Degree lists"]
         lines.append(f"{ADJECTIVES[direction]} relations: {'; '.join(parts)}")
         shown.extend(chain.from_iterable(same for _, same in groups[:fits]))
-    return RelationTable(tuple(shown), tuple(lines), len(counts))
+    tokens = max(token_count("\n".join(lines)), token_count("".join(data)))
+    return RelationTable(tuple(shown), tuple(lines), len(counts), tokens)
 
 
 def _by_name(names: Names, counts: Sequence[RelationCount], marks: str) -> list[tuple[str, list[RelationCount]]]:
@@ -222,8 +229,9 @@ async def _fitted(
         if answer.tokens <= max_tokens:
             return answer
     table = relation_table(names, counts, int((max_tokens - _SUMMARY_TOKENS) * TABLE_SHARE))
-    room = max_tokens - _SUMMARY_TOKENS // 2 - token_count("\n".join(table.lines))
+    room = max_tokens - _SUMMARY_TOKENS // 2 - table.tokens
     fits = max(1, fitting(map(names.fact, page.facts), room))
+    per_fact = max(1, room // fits)
     while True:
         if fits < len(page.facts):
             page = await _page(graph, replace(query, limit=fits))
@@ -232,7 +240,7 @@ async def _fitted(
         answer = _answer(query, page, table, names, other, details)
         if fits <= 1 or answer.tokens <= max_tokens:
             return answer
-        fits = max(1, min(fits - 1, fits * max_tokens // answer.tokens))
+        fits = max(1, fits - max(1, (answer.tokens - max_tokens) // per_fact))
 
 
 async def _counts(graph: KGAdapter, query: NeighborQuery, page: NeighborPage) -> Sequence[RelationCount]:
