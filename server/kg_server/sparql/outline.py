@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from kg_adapters.errors import InvalidRequest
@@ -37,6 +38,7 @@ _BLOCKS: Final[dict[str, ElementKind]] = {
 }
 
 
+@lru_cache(maxsize=8)
 def outline_of(query: str) -> Outline:
     """Return the outline of a query; of what is no SPARQL, as much as can be made out.
 

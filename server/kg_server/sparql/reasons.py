@@ -147,7 +147,6 @@ async def one_way_only(graph: KGAdapter, query: str, edits: Edits) -> str:
         return ""
     profile = await graph.profile()
     walked = {_iri_of(graph, outline, edits, each.verb) for each in outline.statements}
-    named = {_iri_of(graph, outline, edits, (at, at + 1)) for at in range(len(outline.tokens))}
     pairs = {relation: pair for relation in walked if relation and (pair := profile.inverses_of(relation)) is not None}
     lacking = {
         relation: (pair.inverse, pair.only_inverse)
@@ -156,7 +155,11 @@ async def one_way_only(graph: KGAdapter, query: str, edits: Edits) -> str:
         for relation, pair in pairs.items()
         if not pair.symmetric
     }
-    more = {relation: end for relation, end in sorted(lacking.items()) if end[1] and end[0] not in named}
+    held_more = {relation: end for relation, end in sorted(lacking.items()) if end[1]}
+    if not held_more:
+        return ""
+    named = {_iri_of(graph, outline, edits, (at, at + 1)) for at in range(len(outline.tokens))}
+    more = {relation: end for relation, end in held_more.items() if end[0] not in named}
     names = await names_of(graph, [*more, *(inverse for inverse, _ in more.values())])
     notes: list[str] = []
     for relation, (inverse, number) in islice(more.items(), _MOST):
@@ -173,8 +176,9 @@ def _iri_of(graph: KGAdapter, outline: Outline, edits: Edits, span: Span) -> Iri
     if span[1] - span[0] != 1:
         return None
     token = outline.tokens[span[0]]
-    text = outline.text(span, edits.texts(outline)).strip()
-    return outline.iri(replace(token, kind="iri", text=text) if token.kind == "name" else token, graph.prefixes)
+    if token.kind == "name":
+        token = replace(token, kind="iri", text=outline.text(span, edits.texts(outline)).strip())
+    return outline.iri(token, graph.prefixes)
 
 
 def limit_of(query: str) -> int | None:
