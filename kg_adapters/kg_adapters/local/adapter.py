@@ -162,11 +162,11 @@ class LocalAdapter:
 
     @reports_damage
     async def schema(self) -> GraphSchema:
-        return await anyio.to_thread.run_sync(self._schema.get)
+        return await self._schema.load()
 
     @reports_damage
     async def profile(self) -> GraphProfile:
-        return await anyio.to_thread.run_sync(self._profile.get)
+        return await self._profile.load()
 
     @reports_damage
     async def paths(self, request: PathRequest) -> PathsFound:

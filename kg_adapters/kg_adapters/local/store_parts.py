@@ -113,6 +113,15 @@ class StorePart(Generic[T]):
                     self._known = self._read(self._store)
             return self._known
 
+    async def load(self) -> T:
+        """Return the part, read in a thread the first time.
+
+        Raises:
+            Damage: A file of it is not what the import wrote.
+            GraphReplaced: The folder holds another store by now.
+        """
+        return await anyio.to_thread.run_sync(self.get) if self._known is None else self._known
+
 
 def read_store_schema(store: LocalStore) -> GraphSchema:
     """Return the definition of a store's graph, as it was counted at import."""
