@@ -73,6 +73,14 @@ class HopPath:
     def __post_init__(self) -> None:
         _require(self.hops, "A path needs a hop.")
 
+    def backwards(self) -> "HopPath":
+        """Return the path that leads back from where this one leads to."""
+        return HopPath(tuple(Hop(_turned(hop.steps), hop.repeated) for hop in reversed(self.hops)))
+
+
+def _turned(steps: tuple[Step, ...] | None) -> tuple[Step, ...] | None:
+    return steps and tuple(Step(step.relation, "in" if step.direction == "out" else "out") for step in steps)
+
 
 @dataclass(frozen=True, slots=True)
 class ValueOf:

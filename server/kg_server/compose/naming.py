@@ -53,6 +53,7 @@ from kg_server.naming.entities import (
     class_named,
     decided,
     identify,
+    leads_by_profile,
     naming_refusal,
     said_of_reading,
     told_apart,
@@ -465,7 +466,7 @@ class Routes:
         relations = chosen.relations
         if len(relations) > 1 and not (leg.repeated or self._graph.remote):
             paths = {each: HopPath((Hop(await self._steps((each,), leg)),)) for each in relations}
-            leading = [each for each in relations if (await count_of(self._graph, Kept(of, Has(paths[each])))).value]
+            leading = [each for each in relations if await self._leads(of, paths[each])]
             relations = tuple(leading) or relations
             if only_ends and len(leading) > 1:
                 every = await count_of(self._graph, Reached(of, HopPath((Hop(await self._steps(relations, leg)),))))
@@ -475,6 +476,10 @@ class Routes:
             passed = len(chosen.relations) - len(relations)
             self._heard.note(await said_of_union(self._graph, relations, leg.name.text, passed=passed))
         return replace(chosen, relations=relations)
+
+    async def _leads(self, of: SetExpression, path: HopPath) -> bool:
+        known = leads_by_profile((await self._known())[1], of, path)
+        return (await count_of(self._graph, Kept(of, Has(path)))).value > 0 if known is None else known
 
     async def _of_sort(self, relations: tuple[Iri, ...], sort: Sort) -> tuple[Iri, ...]:
         """Return those relations of one name that are of a sort, or may be; all where none is."""

@@ -269,8 +269,8 @@ class Reader:
             if other is not None:
                 return kept_by_meeting(of, way, other, operator)
         several = self.naming.namesakes(value.text)
-        led_to = [each for each in several if await self._any(Kept(of, Linked(way.path, Members((each,)))))]
-        to = await self.naming.entities(value, having=led_to if several else None)
+        led_to = await with_any(self._graph, several, way.path.backwards(), of) if several else None
+        to = await self.naming.entities(value, having=led_to)
         kept = kept_by_members(of, way, operator, to)
         await self.naming.note_class(value, Kept(of, Linked(way.path, to)))
         return kept

@@ -5,11 +5,23 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from kg_adapters.algebra import Has, Hop, HopPath, Kept, Members, Step
+from kg_adapters.algebra import (
+    Has,
+    Hop,
+    HopPath,
+    Instances,
+    Kept,
+    Linked,
+    Members,
+    SetExpression,
+    Step,
+    owner_of,
+)
 from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity, UnknownName, UnknownRelation
 from kg_adapters.folding import fold
 from kg_adapters.models import Candidate, Description, Direction, EdgeDirection
 from kg_adapters.prefixes import MAX_ID_LENGTH, WELL_KNOWN
+from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import KGAdapter, known_profile
 from kg_adapters.set_requests import Listed, SetRequest
 from kg_adapters.set_walking import compute_sets
@@ -134,11 +146,27 @@ def decided(identity: Identity, having: Collection[Node]) -> Identity:
     return replace(identity, named=named, passed=_without(identity.named, named)) if named else identity
 
 
-async def with_any(graph: KGAdapter, nodes: Sequence[Node], path: HopPath) -> frozenset[Node]:
-    """Return those of some nodes from which a path leads anywhere."""
-    request = SetRequest(Listed(Kept(Members(tuple(nodes)), Has(path))), limit=len(nodes), witnesses=0)
+async def with_any(
+    graph: KGAdapter, nodes: Sequence[Node], path: HopPath, to: SetExpression | None = None
+) -> frozenset[Node]:
+    """Return those of some nodes from which a path leads anywhere, or to a member of a set."""
+    condition = Has(path) if to is None else Linked(path, to)
+    request = SetRequest(Listed(Kept(Members(tuple(nodes)), condition)), limit=len(nodes), witnesses=0)
     found = (await compute_sets(graph, request)).members
     return frozenset(term for term in found if not isinstance(term, Literal))
+
+
+def leads_by_profile(profile: GraphProfile, of: SetExpression, path: HopPath) -> bool | None:
+    """Return whether a path of one hop leads anywhere from a set; None where the profile of its class is not enough."""
+    owner = owner_of(of)
+    known = None if owner is None else profile.profile_of(owner)
+    if known is None:
+        return None
+    found = [known.coverage(each.relation, each.direction) for each in path.hops[0].steps or ()]
+    if any(each is not None and each.having for each in found):
+        return True if isinstance(of, Instances) else None
+    is_certain = not profile.approximate and all(each is not None and not each.sampled for each in found)
+    return False if is_certain else None
 
 
 def said_of_reading(text: str, node: Node, how: str, passed: Sequence[Candidate] = ()) -> tuple[str | Node, ...]:

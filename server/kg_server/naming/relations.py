@@ -338,7 +338,7 @@ async def declared_only(graph: KGAdapter, text: str, relation: Iri | None) -> st
         text: The name.
         relation: What it is the id of, if it is one.
     """
-    if graph.remote:
+    if graph.remote or not await graph.describe(list(PROPERTY_KINDS)):
         return ""
     nodes: list[Node] = [] if relation is None else [relation]
     if relation is None:

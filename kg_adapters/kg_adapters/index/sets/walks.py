@@ -203,7 +203,7 @@ class Walks:
 
     def before(self, nodes: Longs, path: HopPath) -> Longs:
         """Return the nodes from which a path reaches some nodes, sorted."""
-        return self.reach(nodes, backwards(path))
+        return self.reach(nodes, path.backwards())
 
     def reach_values(self, nodes: Longs, path: HopPath) -> Longs:
         """Return the rows of the values that a path reaches from some nodes; several may hold the same value."""
@@ -313,14 +313,3 @@ class Walks:
         firsts = np.searchsorted(owned.nodes, nodes)
         positions, places = spread(firsts, np.searchsorted(owned.nodes, nodes, side="right"))
         return places, owned.at[positions]
-
-
-def backwards(path: HopPath) -> HopPath:
-    """Return the path that leads back from where a path leads to."""
-    return HopPath(tuple(Hop(_turned(hop.steps), repeated=hop.repeated) for hop in reversed(path.hops)))
-
-
-def _turned(steps: tuple[Step, ...] | None) -> tuple[Step, ...] | None:
-    if steps is None:
-        return None
-    return tuple(Step(step.relation, "in" if step.direction == "out" else "out") for step in steps)

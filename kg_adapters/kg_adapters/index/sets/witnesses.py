@@ -37,7 +37,7 @@ from kg_adapters.index.graph_index import Dictionary, EdgeTable, Longs
 from kg_adapters.index.neighborhood import has_edge
 from kg_adapters.index.sets.members import SetMembers
 from kg_adapters.index.sets.values import Mask
-from kg_adapters.index.sets.walks import Walks, backwards, distinct, within
+from kg_adapters.index.sets.walks import Walks, distinct, within
 from kg_adapters.labels import Vocabulary
 from kg_adapters.terms import Attribute, Fact, Literal, Triple
 from kg_adapters.values import SIGNS
@@ -105,7 +105,7 @@ class FactRoutes:
         """Return the facts that lead over levels to a node of the last one, and the node that they start from."""
         facts: list[Fact] = []
         for level, hop in zip(reversed(levels[:-1]), reversed(hops), strict=True):
-            ahead = self._walks.reach(np.array([end], dtype=np.int64), backwards(HopPath((hop,))))
+            ahead = self._walks.reach(np.array([end], dtype=np.int64), HopPath((hop,)).backwards())
             start = int(level[within(level, ahead)][0])
             facts[:0] = self._steps(start, end, hop) if hop.repeated else [self._triple(start, end, hop)]
             end = start
@@ -240,7 +240,7 @@ class Witnesses:
         return [*found[1], *(above[1] if above is not None else ())]
 
     def _led_to(self, of: SetExpression, path: HopPath, node: int) -> list[Fact]:
-        found = self._routes.to_nodes(node, backwards(path), self._sets.nodes(of))
+        found = self._routes.to_nodes(node, path.backwards(), self._sets.nodes(of))
         return [] if found is None else [*self.of_node(of, found[0]), *reversed(found[1])]
 
     def _condition(self, node: int, condition: Condition) -> list[Fact]:
