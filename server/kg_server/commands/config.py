@@ -435,7 +435,7 @@ def _left_out(whole: Server, shown: Server) -> list[str]:
     if isinstance(whole, Launch) and isinstance(shown, Launch):
         names = [name for name in whole.environment if whole.environment[name] != shown.environment[name]]
         return [*names, *(["what stands in place of … in the arguments"] if whole.arguments != shown.arguments else [])]
-    return ["the token, or what stands in place of … in the URL"] if whole != shown else []
+    return ["the token, or the part of the URL that … replaces"] if whole != shown else []
 
 
 def _require_shown_as_it_is(text: str) -> None:
