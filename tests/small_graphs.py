@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -51,7 +52,9 @@ def shared_store(text: str, name: str = "test", *, form: str = "ttl", sparql: bo
     if not source.exists():
         unfinished = source.with_suffix(f".{os.getpid()}")
         unfinished.write_text(text, encoding="utf-8")
-        unfinished.rename(source)
+        with suppress(FileExistsError):  # Another process was first, and may be reading its file.
+            source.hardlink_to(unfinished)
+        unfinished.unlink()
     return open_cached([source], folder, ImportOptions(name=name, sparql=sparql))
 
 
