@@ -181,6 +181,25 @@ async def test_all_namesakes_are_shown_whatever_the_limit_as_far_as_they_fit(gra
     assert shown > 10
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments", "told"),
+    [
+        ("Retrieve", {"text": "Jo"}, "Exact: 'Jo' names at least 500 things, "),
+        ("Feature", {"entity": "Jo"}, "'Jo' names at least 500 things here: "),
+        ("Compose", {"expression": "Count[Feature[Jo, year]]"}, "'Jo' names at least 500 things, 500 taken: "),
+        ("Compose", {"expression": "Feature[e:a, born]"}, "'born' names at least 50 relations, 50 taken: "),
+    ],
+)
+async def test_more_namesakes_than_are_looked_for_are_not_all(
+    graph_of: GraphOf, tool: str, arguments: dict[str, str], told: str
+) -> None:
+    named = "".join(f'e:n{number} l:label "Jo" ; e:year "{number}" . ' for number in range(510))
+    born = "".join(f'e:b{number} l:label "born" . e:a e:b{number} "{number}" . ' for number in range(60))
+    prefixes = "@prefix e: <http://e.org/> . @prefix l: <http://www.w3.org/2000/01/rdf-schema#> ."
+    graph = graph_of(f"{prefixes} {named} {born}")
+    assert told in (await call(graph, tool, **arguments)).text
+
+
 IN_LANGUAGES = """
 @prefix wd: <http://www.wikidata.org/entity/> .
 @prefix wdt: <http://www.wikidata.org/prop/direct/> .

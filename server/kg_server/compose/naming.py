@@ -48,6 +48,7 @@ from kg_server.names import MAX_LABEL, names_of
 from kg_server.naming.entities import (
     CLASSES,
     MOST_DECIDED,
+    MOST_NAMESAKES,
     SHOWN,
     Identity,
     class_named,
@@ -241,7 +242,9 @@ class Naming:
             self.heard.note(*said_of_reading(found.text, found.nodes[0], found.how, found.passed))
         if len(found.nodes) > 1:
             shown = await told_apart(self._graph, found.nodes[:SHOWN])
-            self.heard.note(namesakes(found.text, "things", shown, len(found.nodes), passed=len(found.passed)))
+            passed = len(found.passed)
+            said = namesakes(found.text, "things", shown, len(found.nodes), most=MOST_NAMESAKES, passed=passed)
+            self.heard.note(said)
 
 
 ALL_WAYS: Final = HopPath((ANY,))

@@ -19,7 +19,7 @@ from kg_adapters.algebra import (
 )
 from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity, UnknownName, UnknownRelation
 from kg_adapters.folding import fold
-from kg_adapters.models import Candidate, Description, Direction, EdgeDirection
+from kg_adapters.models import Candidate, Count, Description, Direction, EdgeDirection
 from kg_adapters.prefixes import MAX_ID_LENGTH, WELL_KNOWN
 from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import KGAdapter, known_profile
@@ -445,7 +445,8 @@ async def naming_refusal(graph: KGAdapter, identity: Identity) -> KGError:
     if len(nodes) == 1:
         return InvalidRequest(f"{in_quotes(identity.text, MAX_LABEL)} may mean {shown[0]}. Give its id.")
     more = f"; and {len(identity.named) - SHOWN} more" if len(identity.named) > SHOWN else ""
-    count = f"{in_quotes(identity.text, MAX_LABEL)} names {len(identity.named)} things here"
+    number = Count(len(identity.named), exact=len(identity.named) < MOST_NAMESAKES)
+    count = f"{in_quotes(identity.text, MAX_LABEL)} names {number} things here"
     return InvalidRequest(f"{count}: {'; '.join(shown)}{more}. {_SEVERAL}")
 
 

@@ -13,7 +13,7 @@ from typing import Literal as Choice
 
 from kg_adapters.errors import InvalidRequest, KGError, UnknownRelation
 from kg_adapters.folding import fold
-from kg_adapters.models import RelationCandidate
+from kg_adapters.models import Count, RelationCandidate
 from kg_adapters.name_index import RelationIndex, RelationName, own_name
 from kg_adapters.profile import GraphProfile, unit_in
 from kg_adapters.protocol import KGAdapter, known_profile
@@ -87,10 +87,12 @@ async def said_of_union(
 ) -> str:
     """Return a sentence on a name that several relations have, with what distinguishes the first of them."""
     shown = await told_apart(graph, relations[:_NAMED_TOGETHER])
-    return namesakes(name, "relations", shown, len(relations), taken=taken, passed=passed)
+    return namesakes(name, "relations", shown, len(relations), most=_FOUND, taken=taken, passed=passed)
 
 
-def namesakes(name: str, what: str, shown: Sequence[str], number: int, *, taken: bool = True, passed: int = 0) -> str:
+def namesakes(
+    name: str, what: str, shown: Sequence[str], number: int, *, most: int, taken: bool = True, passed: int = 0
+) -> str:
     """Return a sentence on how many things a name means, of which some are shown, and whether they are taken.
 
     Args:
@@ -98,12 +100,14 @@ def namesakes(name: str, what: str, shown: Sequence[str], number: int, *, taken:
         what: What it names, in the plural.
         shown: The first of them.
         number: How many there are, without those that are passed over.
+        most: How many are looked for: where these are found, there may be more.
         taken: Whether they are taken together.
         passed: How many more of that name are not taken.
     """
     more = f"; and {number - len(shown)} more" if number > len(shown) else ""
-    how = "" if not taken else f", {number} taken" if passed else ", all taken"
-    return f"{in_quotes(name, MAX_LABEL)} names {number + passed} {what}{how}: {'; '.join(shown)}{more}."
+    every = Count(number + passed, exact=number + passed < most)
+    how = "" if not taken else f", {number} taken" if passed or not every.exact else ", all taken"
+    return f"{in_quotes(name, MAX_LABEL)} names {every} {what}{how}: {'; '.join(shown)}{more}."
 
 
 async def told_apart(graph: KGAdapter, relations: Sequence[Iri]) -> list[str]:

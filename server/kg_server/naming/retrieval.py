@@ -10,7 +10,7 @@ from typing import Final, TypedDict
 from pydantic import TypeAdapter, ValidationError
 
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.models import Candidate
+from kg_adapters.models import Candidate, Count
 from kg_adapters.protocol import KGAdapter, SupportsSearchNote
 from kg_adapters.terms import Node
 from kg_boundary.shown import in_quotes
@@ -19,7 +19,7 @@ from kg_server.answers.intermediates import with_intermediates_of_rows
 from kg_server.answers.results import Answer, CandidatesResult, Verdict, fitted
 from kg_server.concurrency import all_of, off_loop
 from kg_server.names import MAX_LABEL, Names, shown_label
-from kg_server.naming.entities import AT_ONCE, MOST_NEAR, POOL, Identity, class_of, identify, judged
+from kg_server.naming.entities import AT_ONCE, MOST_NAMESAKES, MOST_NEAR, POOL, Identity, class_of, identify, judged
 from kg_server.naming.meaning import Meaning
 from kg_server.naming.misspelling import alike
 
@@ -247,7 +247,8 @@ def _verdict(identity: Identity, shown: Sequence[Candidate], asked: _Asked, name
     several = len(identity.named) > 1
     cut = f", {len(shown)} of them here" if len(shown) < len(identity.named) else ""
     if identity.match == "exact":
-        things = f"{len(identity.named)} things{cut}" if several else "one thing"
+        number = Count(len(identity.named), exact=len(identity.named) < MOST_NAMESAKES)
+        things = f"{number} things{cut}" if several else "one thing"
         return f"Exact: {text} names {things}{among}."
     if identity.match == "close":
         meant = names.entity(identity.named[0].entity)

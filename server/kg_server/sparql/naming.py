@@ -26,6 +26,7 @@ from kg_server.concurrency import together
 from kg_server.names import MAX_LABEL, names_of
 from kg_server.naming.entities import (
     AT_ONCE,
+    MOST_NAMESAKES,
     SHOWN,
     Identity,
     identify,
@@ -218,7 +219,7 @@ async def shown_all(graph: KGAdapter, meant: NameMeaning, *, taken: bool = True)
     if meant.sort == "relation":
         return await said_of_union(graph, meant.iris, meant.text, taken=taken)
     shown = await told_apart(graph, meant.iris[:SHOWN])
-    return namesakes(meant.text, "things", shown, len(meant.iris), taken=taken)
+    return namesakes(meant.text, "things", shown, len(meant.iris), most=MOST_NAMESAKES, taken=taken)
 
 
 def put_ids(query: str, outline: Outline, meant: Mapping[int, NameMeaning], edits: Edits) -> None:
