@@ -2,6 +2,7 @@
 
 import json
 import logging
+import time
 from collections.abc import Sequence
 from typing import Final
 
@@ -31,6 +32,8 @@ SCOPES: Final = (READ, MEMORY)
 MAX_TOKEN: Final = 16_000
 """The most characters of an Authorization header; those of large companies' JWTs have some 8,000."""
 RETRY_S: Final = 5
+LOGGED_S: Final = 10.0
+"""How many seconds the same is not logged again that anybody can cause."""
 METADATA_PATH: Final = "/.well-known/oauth-protected-resource"
 _MEMORY_RESOURCES: Final = "kg-memory:"
 
@@ -52,6 +55,7 @@ class Verifier(TokenVerifier):
     def __init__(self, tokens: TokenFile | None, jwts: JwtVerifier | None = None) -> None:
         self._tokens = tokens
         self._jwts = jwts
+        self._silent_until = -LOGGED_S
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return who a token stands for; None for one that is not valid.
@@ -66,7 +70,9 @@ class Verifier(TokenVerifier):
                 return self._static(token)
             found = None if self._jwts is None else await self._jwts.verify(token)
         except KGError as error:
-            logger.error("%s", error)  # noqa: TRY400 - the message has the reason
+            if (now := time.monotonic()) >= self._silent_until:
+                self._silent_until = now + LOGGED_S
+                logger.error("%s", error)  # noqa: TRY400 - the message has the reason
             raise Unverifiable("Whether the token is valid cannot be found out now. Try again later.") from error
         return None if found is None else access_of(found[0], token, expires_at=found[1])
 
