@@ -302,6 +302,8 @@ async def _serve_http(settings: Settings, recorded: Recording, *, address: tuple
                 server = build_server(graph, settings, await known_profile(graph), booked)
                 readiness = Readiness(server.needs)
                 app = application(server, settings, login, limits, readiness)
+                if settings.memory.database is not None:
+                    await readiness.problem()  # logged before the first caller meets it
 
                 def stop() -> None:
                     readiness.is_stopping = True

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 
 import httpx2
@@ -14,6 +15,7 @@ from mcp import Client, StdioServerParameters
 from cli_runs import COMMAND, CommandLine, write_graph
 from kg_adapters.errors import InvalidRequest
 from kg_server.commands.addresses import parse_address
+from server_processes import started
 
 HELLO: dict[str, object] = {
     "jsonrpc": "2.0",
@@ -190,6 +192,14 @@ def test_other_machines_are_not_served_without_a_login_unless_that_is_asked_for(
     assert (run.code, run.out) == (2, "")
     assert "other machines can reach this server by the host of --http." in run.err
     assert all(each in run.err for each in ("kg-sextant token add NAME", "hosting.issuer", "--insecure"))
+
+
+def test_a_server_reports_at_its_start_that_the_database_of_memories_is_gone(tmp_path: Path) -> None:
+    environ = {"KG_SEXTANT_MEMORY__DATABASE": "postgresql://127.0.0.1:1/memories"}
+    with started(environ, str(write_graph(tmp_path)), "--cache-folder", str(tmp_path / "cache")) as process:
+        assert process.stderr is not None
+        before = list(takewhile(lambda line: not line.startswith("Serving "), process.stderr))
+    assert "cannot be reached: memory store" in "".join(before)
 
 
 def test_anybody_may_ask_whether_a_server_is_ready_and_for_its_card_by_any_name(address: str) -> None:
