@@ -288,9 +288,10 @@ async def _texts_instead(graph: KGAdapter, of: SetExpression) -> Sequence[Note]:
         return notes
     for among, path, text in islice(_written_texts(of), _MOST_CONDITIONS):
         last = path.hops[-1].steps or ()
-        if (await count_of(graph, Kept(among, Compares(path, "=", text)))).value:
-            continue
         (identity,) = await identify(graph, [text.value])
+        # A name is found faster than the members of a large class that have a text.
+        if not identity.nodes or (await count_of(graph, Kept(among, Compares(path, "=", text)))).value:
+            continue
         for node in identity.nodes[:_MOST_CONDITIONS]:
             around = among if len(path.hops) == 1 else Reached(among, HopPath(path.hops[:-1]))
             instead = await texts_instead(graph, node, [each.relation for each in last], around)
