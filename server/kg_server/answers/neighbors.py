@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
-from kg_adapters.models import NO_FEATURES, Count, Direction, NeighborPage, RelationCount
+from kg_adapters.models import NO_FEATURES, Count, Direction, EdgeDirection, NeighborPage, RelationCount
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.terms import Attribute, Fact, Iri, Node, Term, Triple
@@ -58,7 +58,7 @@ def relation_table(names: Names, counts: Sequence[RelationCount], max_tokens: in
 
     Relations of one name are counted together. What does not fit into the budget is summed up at the end of its line.
     """
-    directions = dict.fromkeys(each.direction for each in counts)
+    directions: Sequence[EdgeDirection] = list(dict.fromkeys(each.direction for each in counts))
     lines: list[str] = []
     data: list[str] = []
     shown: list[RelationCount] = []
