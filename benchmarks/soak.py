@@ -418,7 +418,7 @@ def judged(said: Said, expected: Said) -> Verdict:
 
 
 def soaked_over_http(soak: Soak) -> Report:
-    """Soak our server over HTTP with a client for each caller, who has a token of its own."""
+    """Soak our server over HTTP with a client and a token for each caller."""
     return asyncio.run(_over_http(soak))
 
 

@@ -59,7 +59,7 @@ class ClientRecord(BaseModel):
     token_endpoint_auth_method: Literal["none", "client_secret_basic", "client_secret_post"] = "client_secret_basic"
 
     def redirects_to(self, address: str) -> bool:
-        """Whether the address is one of its own; of one on loopback the port may differ (RFC 8252, 7.3)."""
+        """Whether the client registered the address; of one on loopback the port may differ (RFC 8252, 7.3)."""
         return address in self.redirect_uris or _without_port(address) in map(_without_port, self.redirect_uris)
 
 

@@ -98,7 +98,7 @@ def _programs() -> Path | None:
 
 @contextmanager
 def running_postgres() -> Generator[PostgresServer]:
-    """Start a server of its own, or skip the test where PostgreSQL is not installed; where CI is set, fail it."""
+    """Start a private server, or skip the test where PostgreSQL is not installed; where CI is set, fail it."""
     programs = _programs()
     if programs is None:
         if os.environ.get("CI"):

@@ -266,7 +266,7 @@ def label_of(known: ClassProfile) -> str:
 
 
 def describes_the_graph(owner: Node | None) -> bool:
-    """Return whether a class is one of those that describe a graph, such as `owl:Class`, and none of its own."""
+    """Return whether a class is from a vocabulary that describes graphs, such as `owl:Class`."""
     return isinstance(owner, Iri) and owner.value.startswith(ABOUT_ITSELF)
 
 

@@ -275,7 +275,8 @@ class HostingSettings(Section):
         "when it changes.",
     )
     tls_key: Path | None = Field(
-        default=None, description="The file of the certificate's key (PEM), where that is a file of its own."
+        default=None,
+        description="The file of the certificate's key (PEM), where the certificate's file does not hold it.",
     )
     tokens: Path | None = Field(
         default=None,

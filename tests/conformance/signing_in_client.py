@@ -40,7 +40,7 @@ async def log_in(url: str, environ: Mapping[str, str]) -> None:
 def command(origin: str) -> str:
     """Return what the suite starts as a client: it has the service at an origin log in, and ends as that does.
 
-    Each start of a client of its own would take a second.
+    Starting a process for each client would take a second.
     """
     order = "JSON.stringify([process.argv[1],process.env])"
     return f"node -e \"fetch('{origin}',{{method:'POST',body:{order}}}).then(r=>process.exit(r.ok?0:1))\""

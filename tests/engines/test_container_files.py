@@ -19,7 +19,7 @@ from pages import ROOT
 CHART: Final = ROOT / "packaging" / "helm" / "kg-sextant"
 OLDEST, NEWEST = "1.25", "1.37"
 """Of Kubernetes: as Chart.yaml names it, and as the schemas go."""
-# In a process of its own, as Helm's library brings a runtime along that handles signals.
+# In a separate process, as Helm's library brings a runtime along that handles signals.
 RENDER: Final = """
 import json, sys
 import helm_python, kubernetes_validate, yaml

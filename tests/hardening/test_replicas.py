@@ -40,12 +40,12 @@ CLIENTS = 4
 PAUSE_S = 0.05
 """How long a client waits before it repeats a call that failed."""
 LONG_S = 2.5
-"""How long a call still takes after its server was told to stop."""
+"""How long a call still takes after its server got SIGTERM."""
 
 
 @dataclass(frozen=True)
 class Replicas:
-    """Servers of one graph and one database, each a process with a cache of its own, and the URL of their proxy."""
+    """Servers of one graph and one database, each a process with its own cache, and the URL of their proxy."""
 
     processes: Sequence[Popen[str]]
     addresses: Sequence[str]

@@ -20,7 +20,7 @@ READ = "GET /keys 200"
 
 @dataclass(frozen=True)
 class Trust:
-    """A verifier and the authorization server that it trusts, with time that passes when it is told to."""
+    """A verifier and the authorization server that it trusts, with a clock that the test moves."""
 
     authority: AuthorizationServer
     verifier: JwtVerifier

@@ -334,7 +334,7 @@ async def connect_tools(
     Args:
         target: A URL, a command line, or a server in this process.
         connect_s: How many seconds the server may take to answer for the first time.
-        redactor: Takes out of what the server says what it was told and should not repeat; the token in any case.
+        redactor: Removes secrets from the server's answers, always the token too.
         token: The bearer token of a server that is given by its URL, if it needs one.
 
     Raises:

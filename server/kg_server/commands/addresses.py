@@ -49,6 +49,6 @@ def listen(host: str, port: int) -> socket.socket:
 
 def cannot_listen(host: str, port: int, error: OSError) -> InvalidRequest:
     """Return the error for an address that cannot be listened on."""
-    # The error of a name that cannot be resolved has a number of its own.
+    # Errors of resolving a name are numbered apart from those of the system, below zero on Linux.
     reason = os.strerror(error.errno) if error.errno and error.errno > 0 else "there is no such host"
     return InvalidRequest(f"Cannot listen on {host} port {port}: {reason}. Choose another port, or 0 for any.")

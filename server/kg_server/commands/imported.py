@@ -58,7 +58,7 @@ async def summary_of(folder: Path, settings: Settings, report: "ImportReport") -
 
 
 async def _question(graph: KGAdapter, index: GraphIndex) -> tuple[str, str]:
-    """Return a tool that shows what is said of an entity, and the entity of which most is said."""
+    """Return a tool that shows the facts of an entity, and the entity with the most of them."""
     said = np.diff(index.features.starts) + np.diff(index.out.groups)
     said[bare_relations(index)] = -1
     numbers = [int(number) for number in np.argsort(-said, kind="stable")[:_MOST_LABELS]]
@@ -102,7 +102,7 @@ def _is_typed(name: str) -> bool:
 
 
 async def _called(graph: KGAdapter, best: Sequence[Node]) -> str:
-    """Return how the first entity is called that has a name of its own; where none has, the first one's id."""
+    """Return the name of the first entity whose name means no other; where there is none, the id of the first."""
     labels = await graph.labels(best)
     known = ((node, label) for node in best if (label := labels.get(node, "")))
     # The number of a row means nothing to a reader.

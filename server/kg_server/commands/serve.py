@@ -341,7 +341,7 @@ async def _listen_to_http(
     config.load()
     config.ssl = tls
 
-    # Else a call that is answered as a stream would end without its answer as soon as the server is told to stop.
+    # Else a call that is answered as a stream would end without its answer as soon as the server gets SIGTERM.
     AppStatus.enable_automatic_graceful_drain = False
 
     loop = asyncio.get_running_loop()

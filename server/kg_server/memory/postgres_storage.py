@@ -177,7 +177,7 @@ class _Deadline:
         """Make this the connection that is cut."""
         self._unwatch()
         if sys.platform != "win32":
-            # Its number may be that of another file by then, so this is a number of its own.
+            # Its descriptor may belong to another file by then, so this is a copy of it.
             self._socket = socket.socket(fileno=os.dup(connection.fileno()))
         if self.is_over:
             self._end()

@@ -20,7 +20,7 @@ from kg_boundary.regular_files import read_regular
 from kg_boundary.shown import shown_within
 
 PREFIX: Final = "kgs_"
-"""What every token begins with, so that it is told from a JWT and found by scanners for secrets."""
+"""What every token begins with, so that it differs from a JWT and scanners for secrets find it."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _RANDOM_BYTES: Final = 32
 _MAX_FILE_BYTES: Final = 4_000_000

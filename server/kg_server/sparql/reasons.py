@@ -57,7 +57,7 @@ async def _written(graph: KGAdapter, entities: Sequence[Node]) -> Mapping[Node, 
 
 
 def _texts(outline: Outline, element: Element) -> Iterator[tuple[str, str]]:
-    """Return the texts that may be names, and the language that they are told to have."""
+    """Return the texts that may be names, each with its language tag."""
     return _texts_in(outline, element.span if element.statement is None else element.statement.tail)
 
 
