@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from kg_adapters.errors import InvalidRequest
-from kg_server.commands.invocation import COMPLETING, SECRET_VARIABLES, Invocation, invocation
+from kg_server.commands.invocation import COMPLETING, Invocation, invocation, may_hold_secret
 from kg_server.commands.output import EXIT_CODES, FailuresForPeople, escape_what_cannot_be_shown
 from kg_server.settings import APP
 
@@ -46,8 +46,8 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | No
     called = Invocation(dict(os.environ) if environ is None else environ)
     if environ is None:
         # What is started from here, such as a server of somebody else, need not know them.
-        for name in SECRET_VARIABLES:
-            os.environ.pop(name, None)
+        for name in filter(may_hold_secret, list(os.environ)):
+            del os.environ[name]
     escape_what_cannot_be_shown()
     with FailuresForPeople(debug=debug, redacted=called.secrecy.message):
         given = [word for word in words if word != "--debug"]

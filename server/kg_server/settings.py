@@ -19,6 +19,7 @@ from kg_adapters.sections import AT_COMMAS, Section, Texts
 from kg_adapters.wikidata.options import WikidataSettings
 from kg_boundary.addresses import base_url_problem
 from kg_boundary.secrets import Redactor
+from kg_boundary.shown import in_quotes
 
 APP: Final = "kg-sextant"
 ENVIRONMENT_PREFIX: Final = "KG_SEXTANT_"
@@ -396,6 +397,22 @@ class Settings(Section):
     llm: LlmSettings = LlmSettings()
     memory: MemorySettings = MemorySettings()
     hosting: HostingSettings = HostingSettings()
+    graphs: Mapping[str, "Settings"] = {}
+    """The graphs by their names, the first the default, each with the settings of its own; empty with one graph."""
+
+    def of(self, name: str) -> "Settings":
+        """Return the settings of one of several graphs: those of `OF_A_GRAPH` are its own, all others are shared.
+
+        They keep the secrets of all graphs, any of which an endpoint may repeat.
+
+        Raises:
+            InvalidRequest: There is no such graph.
+        """
+        own = self.graphs.get(name)
+        if own is None:
+            raise InvalidRequest(f"There is no graph {in_quotes(name)}. The graphs are {', '.join(self.graphs)}.")
+        mine = {each: getattr(own, each) for each in OF_A_GRAPH}
+        return self.model_copy(update={**mine, "graphs": {}, "redactor": self.redactor})
 
     def value(self, name: str) -> object:
         """Return the value of a setting by its name, such as `endpoint.token`."""
@@ -411,20 +428,39 @@ class Settings(Section):
 
     @cached_property
     def redactor(self) -> Redactor:
-        """What takes the secrets among these settings out of texts, those in addresses included."""
-        values = [self.value(name) for name in FIELDS]
-        secrets = [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
-        addresses = [value for value in values if isinstance(value, str) and "://" in value]
-        if self.memory.database is not None:
-            secrets.extend(_passwords(self.memory.database.get_secret_value()))
-        user = [self.endpoint.user] if self.endpoint.user else []
-        return Redactor().also(secrets, user).also_in(*addresses)
+        """What takes the secrets among these settings, and those of every graph, out of texts and their addresses."""
+        whole = Redactor()
+        for each in (self, *self.graphs.values()):
+            values = [each.value(name) for name in FIELDS]
+            secrets = [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
+            addresses = [value for value in values if isinstance(value, str) and "://" in value]
+            user = [each.endpoint.user] if each.endpoint.user else []
+            whole = whole.also(secrets, user).also_in(*addresses)
+        database = self.memory.database
+        return whole if database is None else whole.also(_passwords(database.get_secret_value()))
+
+
+OF_A_GRAPH: Final = (
+    "graph",
+    "languages",
+    "prefixes",
+    "relations",
+    "timeout_s",
+    "hub_degree",
+    "sparql",
+    "endpoint",
+    "wikidata",
+    "imports",
+)
+"""The settings, and subjects of settings, that each of several graphs may have of its own."""
 
 
 def _fields() -> dict[str, FieldInfo]:
     fields: dict[str, FieldInfo] = {}
     for name, field in Settings.model_fields.items():
         section = field.annotation
+        if name == "graphs":  # holds the same settings again, for each graph
+            continue
         if isinstance(section, type) and issubclass(section, BaseModel):
             fields |= {f"{name}.{each}": inner for each, inner in section.model_fields.items()}
         else:
@@ -438,4 +474,4 @@ FIELDS: Final[Mapping[str, FieldInfo]] = _fields()
 
 def variable(name: str) -> str:
     """Return the environment variable of a setting."""
-    return ENVIRONMENT_PREFIX + name.upper().replace(".", "__")
+    return ENVIRONMENT_PREFIX + name.upper().replace(".", "__").replace("-", "_")

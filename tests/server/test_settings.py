@@ -250,3 +250,161 @@ def test_what_is_no_language_tag_is_refused_before_it_reaches_a_query(tag: str) 
 def test_language_tags_may_have_parts() -> None:
     loaded = load_settings({"languages": "en, pt-BR,zh-Hans-CN ,mul,be-tarask"}, {})
     assert loaded.settings.languages == ("en", "pt-BR", "zh-Hans-CN", "mul", "be-tarask")
+
+
+SEVERAL = """
+timeout_s = 5
+endpoint.max_retries = 1
+[graphs]
+films = "https://films.example.org/sparql"
+[graphs.people]
+graph = "./people.ttl"
+languages = ["de"]
+relations.labels = ["ex:title"]
+endpoint.max_mb = 2
+[graphs.wikidata]
+"""
+
+
+def several(file: Path, *words: str, **environ: str) -> LoadedSettings:
+    """Load the settings of words of the command line."""
+    return load_settings({"graph": list(words)}, {f"KG_SEXTANT_{name}": value for name, value in environ.items()}, file)
+
+
+def test_each_graph_has_settings_of_its_own_over_those_that_all_share(tmp_path: Path) -> None:
+    file = write(tmp_path, SEVERAL)
+    settings = load_settings({"max_tokens": 600}, {"KG_SEXTANT_GRAPHS__FILMS__TIMEOUT_S": "7"}, file).settings
+    films, people, wikidata = (settings.of(name) for name in settings.graphs)
+    assert [each.graph for each in (films, people, wikidata)] == [
+        "https://films.example.org/sparql",
+        "./people.ttl",
+        "wikidata",
+    ]
+    assert [each.timeout_s for each in (films, people, wikidata)] == [7.0, 5.0, 5.0]
+    assert (people.languages, people.relations.labels) == (("de",), ("ex:title",))
+    assert (people.endpoint.max_mb, people.endpoint.max_retries) == (2, 1)
+    assert (films.languages, films.endpoint.max_mb, films.endpoint.max_retries) == (("en", "mul"), 32, 1)
+    assert {each.max_tokens for each in (settings, films, people, wikidata)} == {600}
+    assert not people.graphs
+    with pytest.raises(InvalidRequest, match="The graphs are films, people, wikidata"):
+        settings.of("film")
+
+
+def test_a_flag_wins_over_what_a_graph_has_of_its_own(tmp_path: Path) -> None:
+    flags = {"graph": ["people", "films"], "languages": "fr"}
+    settings = load_settings(flags, {}, write(tmp_path, SEVERAL)).settings
+    assert [(name, settings.of(name).languages) for name in settings.graphs] == [
+        ("people", ("fr",)),
+        ("films", ("fr",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "environ", "name", "graph"),
+    [
+        (["people"], {}, "people", "./people.ttl"),
+        (["People=./new.ttl"], {}, "people", "./new.ttl"),
+        ([], {"GRAPH": "people"}, "people", "./people.ttl"),
+        (["./other.ttl"], {}, None, "./other.ttl"),
+        (["https://people.example.org/sparql?people=1"], {}, None, "https://people.example.org/sparql?people=1"),
+    ],
+)
+def test_one_graph_is_chosen_among_several(
+    tmp_path: Path, words: list[str], environ: dict[str, str], name: str | None, graph: str
+) -> None:
+    loaded = several(write(tmp_path, SEVERAL), *words, **environ)
+    assert (loaded.name, loaded.settings.graph, dict(loaded.settings.graphs)) == (name, graph, {})
+    assert loaded.settings.languages == (("en", "mul") if name is None else ("de",))
+
+
+def test_a_file_whose_path_looks_like_a_named_graph_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people=old.ttl").touch()
+    assert load_settings({"graph": "people=old.ttl"}, {}).settings.graph == "people=old.ttl"
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [
+        ("./Old people.nt.gz", "old-people"),
+        ("store/", "store"),
+        ("https://u:secret@query.films.example.org/sparql?key=secret", "example"),
+        ("https://www.uniprot.org/sparql", "uniprot"),
+        ("http://127.0.0.1:7200/repositories/x", "127-0-0-1"),
+        ("http://localhost:3030/ds", "localhost"),
+        ("sample:world", "sample-world"),
+        ("wikidata:https://mirror.example.org", "wikidata"),
+        ("mine://host?password=secret", "mine"),
+        ("./a-very-long-name-of-a-file.ttl", "a-very-long-name"),
+    ],
+)
+def test_a_graph_without_a_name_gets_one_of_several_from_its_file_or_address(word: str, name: str) -> None:
+    assert list(load_settings({"graph": [word, "x=sample"]}, {}).settings.graphs) == [name, "x"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["my_people=./p.ttl"], "'my_people' cannot be the name of a graph: names have letters, digits and hyphens"),
+        (["a-name-too-long-x=./p.ttl"], "at most 16, as in people."),
+        (["-x=./p.ttl"], "cannot be the name of a graph"),
+        (["=./p.ttl"], "cannot be the name of a graph"),
+        (["людей=./p.ttl"], "cannot be the name of a graph"),
+        (["people="], "There is no graph behind people=. Write it as in people=./people.ttl."),
+        (["./people.ttl", "old/people.nt"], "Two graphs are called people. Give each a name of its own"),
+        (["./люди.ttl", "sample"], "has no name. Give it one, as in people=./люди.ttl."),
+    ],
+)
+def test_a_graph_whose_name_cannot_be_used_is_refused(words: list[str], said: str) -> None:
+    assert said in refusal({"graph": words})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[graphs.my_people]", "'my_people' cannot be the name of a graph"),
+        ("[graphs.people.endpoint]\ntokn = 'x'", "Did you mean graphs.people.endpoint.token?"),
+        ("[graphs.people]\nmax_tokens = 600", "cannot be set for one graph: it holds for all, as max_tokens."),
+        ("[graphs.people]\ntimeout_s = -1", "graphs.people.timeout_s in the file"),
+        ("[graphs.people]\nendpoint.token.x = 1", "graphs.people.endpoint in the file"),
+        ("graphs = 'people'", "Unknown setting: graphs in the file"),
+        ("graphs.people = 7", "graphs.people in the file"),
+    ],
+)
+def test_a_wrong_setting_of_a_graph_is_named_with_the_graph(tmp_path: Path, text: str, said: str) -> None:
+    assert said in refusal(file=write(tmp_path, text))
+
+
+def test_the_secrets_of_every_graph_are_known_to_each_of_them_even_of_those_not_served() -> None:
+    environ = {
+        "KG_SEXTANT_GRAPHS__MY_FILMS__ENDPOINT__TOKEN": "secret-1",
+        "KG_SEXTANT_GRAPHS__PEOPLE__ENDPOINT__USER": "ada",
+        "KG_SEXTANT_GRAPHS__PEOPLE__ENDPOINT__PASSWORD": "secret-2",
+        "KG_SEXTANT_GRAPHS__OLD__GRAPH": "https://bob:secret-3@old.example.org/sparql",
+        "KG_SEXTANT_LLM__API_KEY": "secret-4",
+    }
+    words = ["my-films=https://films.example.org/sparql", "people=https://people.example.org/sparql"]
+    settings = load_settings({"graph": words}, environ).settings
+    all_of_them = Redactor(frozenset(f"secret-{number}" for number in range(1, 5)), frozenset({"ada", "bob"}))
+    one = load_settings({"graph": "people=./p.ttl"}, environ).settings
+    for each in (settings, settings.of("people"), settings.of("my-films"), one):
+        assert each.redactor == all_of_them
+        assert "secret" not in f"{each!r} {each.model_dump(mode='json', exclude={'graph', 'graphs'})}"
+    assert settings.of("my-films").endpoint.token == SecretStr("secret-1")
+    assert settings.of("people").endpoint.token is None
+
+
+def test_credentials_that_graphs_share_are_sent_to_one_host_alone() -> None:
+    shared = {"KG_SEXTANT_ENDPOINT__TOKEN": "secret-1"}
+    words = ["people=https://people.example.org/sparql", "films=https://films.example.org/sparql"]
+    said = refusal({"graph": words}, shared)
+    assert "KG_SEXTANT_ENDPOINT__TOKEN in the environment would be sent to the endpoints of people and films" in said
+    assert "as KG_SEXTANT_GRAPHS__FILMS__ENDPOINT__TOKEN." in said
+    own = {
+        "KG_SEXTANT_GRAPHS__FILMS__ENDPOINT__USER": "ada",
+        "KG_SEXTANT_GRAPHS__FILMS__ENDPOINT__PASSWORD": "secret-2",
+    }
+    settings = load_settings({"graph": words}, {**shared, **own}).settings
+    assert [settings.of(name).endpoint.token for name in settings.graphs] == [SecretStr("secret-1"), None]
+    same = ["people=https://example.org/people/sparql", "films=https://example.org/films/sparql", "./local.ttl"]
+    assert list(load_settings({"graph": same}, shared).settings.graphs) == ["people", "films", "local"]

@@ -287,7 +287,8 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
     called = invocation(context)
     if server is not None:
         called.secrecy.redactor = secrets_of_server(server)
-    loaded = called.load(graph=graph, model=model, base_url=base_url, reflector=reflector, learn=learn or None)
+    load = called.load if server is None else called.load_for_any
+    loaded = load(graph=graph, model=model, base_url=base_url, reflector=reflector, learn=learn or None)
     settings = loaded.settings
     if not question.strip():
         raise InvalidRequest("The question is blank.")

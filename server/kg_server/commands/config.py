@@ -25,7 +25,7 @@ from kg_boundary.shown import in_quotes
 from kg_server.commands import options
 from kg_server.commands.commented_json import read_commented, with_member
 from kg_server.commands.installation import lasting_command
-from kg_server.commands.invocation import SECRET_VARIABLES, Invocation, invocation
+from kg_server.commands.invocation import Invocation, invocation, may_hold_secret
 from kg_server.commands.output import say, warn
 from kg_server.settings import ENVIRONMENT_PREFIX, Settings, variable
 
@@ -356,10 +356,11 @@ def config(
     if _NAME.fullmatch(name) is None:
         raise InvalidRequest("--name takes up to 64 letters, digits, hyphens and underscores, as in --name people.")
     called = invocation(context)
-    settings = called.load(graph=graph).settings
+    loaded = (called.load if server is None else called.load_for_any)(graph=graph)
+    settings = loaded.settings
     if server is None:
         require_graph(settings.graph)
-        whole: Server = launch(called, settings.graph)
+        whole: Server = launch(called, settings.graph, loaded.name)
     else:
         whole = _remote(server, graph, settings)
     shown = whole if show_secrets else without_secrets(whole, settings.redactor)
@@ -425,7 +426,7 @@ def without_secrets(whole: Server, redactor: Redactor) -> Server:
     if isinstance(whole, Remote):
         return Remote(redactor.message(whole.url), whole.token and f"<{variable('server_token')}>")
     environment = {
-        name: value if name not in SECRET_VARIABLES and redactor.message(value) == value else f"<{name}>"
+        name: value if not may_hold_secret(name) and redactor.message(value) == value else f"<{name}>"
         for name, value in whole.environment.items()
     }
     return Launch(whole.command, tuple(map(redactor.message, whole.arguments)), environment)
@@ -448,7 +449,7 @@ def _require_shown_as_it_is(text: str) -> None:
         ) from error
 
 
-def launch(called: Invocation, graph: str) -> Launch:
+def launch(called: Invocation, graph: str, name: str | None = None) -> Launch:
     """Return how a client starts this very installation with the settings of this run, by absolute paths.
 
     Raises:
@@ -458,6 +459,8 @@ def launch(called: Invocation, graph: str) -> Launch:
     file = ["--config", str(called.config.resolve())] if called.config is not None else []
     path = path_of(graph)
     where = graph if path is None else str(path.resolve())
+    if name is not None:
+        where = f"{name}={where}"
     environment = {key: value for key, value in sorted(called.environ.items()) if key.startswith(ENVIRONMENT_PREFIX)}
     environment.pop(f"{ENVIRONMENT_PREFIX}GRAPH", None)
     return Launch(command, (*words, *file, "serve", where), environment)

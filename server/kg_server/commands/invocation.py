@@ -3,6 +3,7 @@
 import atexit
 import logging
 import os
+import re
 import shutil
 import signal
 import sys
@@ -17,11 +18,12 @@ import platformdirs
 import typer
 from pydantic import SecretStr
 
+from kg_adapters.errors import InvalidRequest
 from kg_boundary.private_files import private_folder
 from kg_boundary.secrets import RedactingFormatter, Redactor
 from kg_server.commands.options import OPTIONS
 from kg_server.commands.output import warn
-from kg_server.settings import APP, FIELDS, variable
+from kg_server.settings import APP, ENVIRONMENT_PREFIX, FIELDS, variable
 
 if TYPE_CHECKING:
     from kg_server.commands.loading import LoadedSettings
@@ -29,19 +31,22 @@ if TYPE_CHECKING:
 COMPLETING: Final = "_KG_SEXTANT_COMPLETE"
 """The variable by which a shell asks for completion, with its name."""
 
-SECRET_VARIABLES: Final = frozenset(
+_SECRETS: Final = [name for name, field in FIELDS.items() if field.annotation == SecretStr | None]
+_SECRET_VARIABLES: Final = frozenset(
     {
         "OPENAI_API_KEY",
         "OPENAI_BASE_URL",
-        *(
-            form
-            for name, field in FIELDS.items()
-            if field.annotation == SecretStr | None
-            for form in (variable(name), variable(name.replace(".", "_")))
-        ),
+        *(form for name in _SECRETS for form in (variable(name), variable(name.replace(".", "_")))),
     }
 )
-"""Variables that may hold a secret, which no process that is started here needs."""
+_SECRET_OF_A_GRAPH: Final = re.compile(
+    rf"{variable('graphs')}__.+__(?:{'|'.join(variable(name).removeprefix(ENVIRONMENT_PREFIX) for name in _SECRETS)})"
+)
+
+
+def may_hold_secret(name: str) -> bool:
+    """Return whether a variable may hold a secret, which no process that is started here needs."""
+    return name.upper() in _SECRET_VARIABLES or _SECRET_OF_A_GRAPH.fullmatch(name.upper()) is not None
 
 
 def default_config_file() -> Path | None:
@@ -97,6 +102,21 @@ class Invocation:
 
     def load(self, **options: object) -> "LoadedSettings":
         """Return the settings with these options of the command line on top, and begin to log as they say.
+
+        Raises:
+            InvalidRequest: A setting is unknown or has a wrong value, or `graph` is among the options of the command
+                and there are several graphs.
+        """
+        loaded = self.load_for_any(**options)
+        if "graph" in options and loaded.settings.graphs:
+            *first, last = loaded.settings.graphs
+            raise InvalidRequest(
+                f"This command works with one graph, not with {', '.join(first)} and {last}: name one."
+            )
+        return loaded
+
+    def load_for_any(self, **options: object) -> "LoadedSettings":
+        """Return the settings as `load` does, for a command that works with any number of graphs, or without one.
 
         Raises:
             InvalidRequest: A setting is unknown or has a wrong value.

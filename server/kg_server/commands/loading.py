@@ -1,8 +1,8 @@
 """Read the settings from flags, the environment and a file, and know where each value came from."""
 
 import difflib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -16,11 +16,13 @@ from pydantic_settings import (
 )
 
 from kg_adapters.errors import InvalidRequest
+from kg_adapters.registry import URLS
 from kg_boundary.regular_files import read_toml
 from kg_boundary.shown import in_plain_words, shown_within
+from kg_server.commands.graph_words import NamedGraph, graph_name, named_graphs
 from kg_server.commands.options import flag_of
 from kg_server.commands.output import warn
-from kg_server.settings import ENVIRONMENT_PREFIX, FIELDS, Settings, variable
+from kg_server.settings import ENVIRONMENT_PREFIX, FIELDS, OF_A_GRAPH, Settings, variable
 
 OPENAI_VARIABLES: Final = {
     "OPENAI_API_KEY": ("embedding.api_key", "llm.api_key"),
@@ -34,6 +36,9 @@ DEFAULT: Final = "the default"
 _COMMAND_LINE: Final = "the command line"
 _ENVIRONMENT: Final = "the environment"
 _MAX_NAME: Final = 80
+_GRAPHS: Final = "graphs"
+_CREDENTIALS: Final = ("endpoint.token", "endpoint.user", "endpoint.password")
+"""Settings for one service alone: a graph that has any of its own shares none."""
 _TABLE: Final = TypeAdapter(dict[str, object])
 
 _OLD_SECTIONS: Final = {"import": "imports"}
@@ -91,10 +96,17 @@ _GONE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
-    """Settings, and for each of `FIELDS` where its value came from, in words such as `the default`."""
+    """Settings, and for each of `FIELDS` where its value came from, in words such as `the default`.
+
+    Args:
+        settings: The settings, of one graph or of several.
+        origins: Where values came from; with several graphs, those that all of them share.
+        name: The name of the only graph, where it has one.
+    """
 
     settings: Settings
     origins: Mapping[str, str]
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +117,11 @@ class _Entry:
     written: str
     origin: str
     value: object
+
+    @property
+    def is_of_a_graph(self) -> bool:
+        """Whether it is meant for one of several graphs, by its name."""
+        return self.name.startswith(f"{_GRAPHS}.")
 
     def form(self, name: str) -> str:
         """Return another name of a setting, as people would write it in the same place."""
@@ -145,29 +162,136 @@ def load_settings(
     """Build the settings from flags, then the environment, then a file; the first that has a value wins.
 
     Args:
-        flags: Values from the command line by the name of the setting; None stands for a flag that was not given.
+        flags: Values from the command line by the name of the setting; None stands for a flag that was not given. That
+            of `graph` may be a list of graphs, each as `named_graphs` reads it.
         environ: The environment; only names that start with `KG_SEXTANT_`, and those of `OPENAI_VARIABLES`, are read.
         toml_path: A TOML file to read, or None.
 
     Raises:
         InvalidRequest: A name is unknown, a value has the wrong form, or the file cannot be read.
     """
-    in_file = _present(_file_entries(toml_path))
-    in_environment = _present(_environment_entries(environ))
-    in_flags = _present(_flag_entries(flags))
-    sources = (
+    of_file, of_environment = [*_file_entries(toml_path)], [*_environment_entries(environ)]
+    tables = _tables((*of_file, *of_environment))
+    words = _words(flags.get("graph"))
+    in_file = _present(each for each in of_file if not each.is_of_a_graph)
+    in_environment = _present(each for each in of_environment if not each.is_of_a_graph)
+    in_flags = _present(_flag_entries({**flags, "graph": words[0] if len(words) == 1 else None}))
+    entries = {**in_file, **in_environment, **in_flags}
+    _warn_of_old_names(entries)
+    settings = _validated(
+        entries,
         InitSettingsSource(_Sourced, _nested(in_flags)),
         _Environment({variable(name): str(entry.value) for name, entry in in_environment.items()}),
         InitSettingsSource(_Sourced, _nested(in_file)),
     )
-    entries = {**in_file, **in_environment, **in_flags}
-    _warn_of_old_names(entries)
+    words = words or _words(entries["graph"].value if "graph" in entries else None)
+    listed = [NamedGraph(name, None) for name, own in tables.items() if "graph" in own]
+    chosen = named_graphs(words, tables) if words else listed
+    given = {each.name: each.graph for each in chosen if each.name is not None}
+    of_each = {
+        name: _of_graph(name, given.get(name), tables.get(name, {}), {**in_file, **in_environment}, in_flags)
+        for name in {**tables, **given}
+    }
+    _require_credentials_of_one({name: of_each[name] for name in given})
+    graphs = {name: _validated(each, InitSettingsSource(_Sourced, _nested(each))) for name, each in of_each.items()}
+    # What is not served has secrets too, which the environment of this run may hold.
+    known = {"redactor": settings.model_copy(update={"graphs": graphs}).redactor} if graphs else {}
+    if len(given) > 1:
+        served = {"graphs": {name: graphs[name] for name in given}}
+        return LoadedSettings(settings.model_copy(update={**served, **known}), _origins(entries))
+    for name in given:
+        return LoadedSettings(graphs[name].model_copy(update=known), _origins(of_each[name]), name)
+    return LoadedSettings(settings.model_copy(update=known), _origins(entries))
+
+
+def _validated(entries: Mapping[str, _Entry], *sources: PydanticBaseSettingsSource) -> Settings:
+    """Return the settings that sources hold, the preferred first; they were read from the entries.
+
+    Raises:
+        InvalidRequest: A value has the wrong form.
+    """
     try:
         read = _Sourced(*sources)
     except ValidationError as error:
         raise InvalidRequest(_invalid(error, entries)) from error
-    settings = Settings.model_validate({name: getattr(read, name) for name in read.model_fields_set})
-    return LoadedSettings(settings, {name: entries[name].origin if name in entries else DEFAULT for name in FIELDS})
+    return Settings.model_validate({name: getattr(read, name) for name in read.model_fields_set})
+
+
+def _origins(entries: Mapping[str, _Entry]) -> dict[str, str]:
+    return {name: entries[name].origin if name in entries else DEFAULT for name in FIELDS}
+
+
+def _words(graph: object) -> tuple[str, ...]:
+    """Return the words that name graphs: of a list, each of its texts."""
+    each = graph if isinstance(graph, list) else [graph]
+    return tuple(word for word in each if isinstance(word, str))
+
+
+def _tables(entries: Iterable[_Entry]) -> dict[str, dict[str, _Entry]]:
+    """Return what each graph has of its own, by its name and the name of the setting.
+
+    Raises:
+        InvalidRequest: A graph's name has a wrong form, or a setting is unknown or not one of a graph.
+    """
+    tables: dict[str, dict[str, _Entry]] = {}
+    for entry in entries:
+        if not entry.is_of_a_graph:
+            continue
+        _, name, *rest = entry.name.split(".")
+        setting = ".".join(rest) or "graph"
+        if setting not in FIELDS:
+            raise InvalidRequest(_unknown(replace(entry, name=setting), f"{_GRAPHS}.{name}."))
+        if setting.partition(".")[0] not in OF_A_GRAPH:
+            raise InvalidRequest(
+                f"{entry.written} in {entry.origin} cannot be set for one graph: it holds for all, as "
+                f"{replace(entry, name=setting).form(setting)}."
+            )
+        tables.setdefault(graph_name(name), {})[setting] = entry
+    return tables
+
+
+def _of_graph(
+    name: str,
+    graph: str | None,
+    own: Mapping[str, _Entry],
+    shared: Mapping[str, _Entry],
+    in_flags: Mapping[str, _Entry],
+) -> dict[str, _Entry]:
+    """Return the entries of one graph: a flag wins over what it has of its own, and that over what all share.
+
+    Args:
+        name: Its name.
+        graph: What the command line names as the graph, or None.
+        own: What it has of its own.
+        shared: What the environment and the file hold for all graphs.
+        in_flags: What the command line holds.
+    """
+    entries = {**shared, **own, **in_flags}
+    if not own.keys().isdisjoint(_CREDENTIALS):
+        entries = {each: entry for each, entry in entries.items() if each not in _CREDENTIALS or each in own}
+    entries["graph"] = (
+        own.get("graph", _Entry("graph", f"graphs.{name}", _COMMAND_LINE, name))
+        if graph is None
+        else _Entry("graph", "the graph", _COMMAND_LINE, graph)
+    )
+    return entries
+
+
+def _require_credentials_of_one(graphs: Mapping[str, Mapping[str, _Entry]]) -> None:
+    """Refuse to send credentials that all graphs share to several hosts."""
+    hosts: dict[str, str] = {}
+    for name, entries in graphs.items():
+        shared = next((entries[each] for each in _CREDENTIALS if each in entries), None)
+        graph = str(entries["graph"].value)
+        if shared is None or shared.is_of_a_graph or not graph.startswith(URLS):
+            continue
+        hosts.setdefault(graph.split("/")[2].rpartition("@")[2].lower(), name)
+        if len(hosts) > 1:
+            raise InvalidRequest(
+                f"{shared.written} in {shared.origin} would be sent to the endpoints of "
+                f"{' and '.join(hosts.values())}, on different hosts. "
+                f"Set it for each of them, as {shared.form(f'graphs.{name}.{shared.name}')}."
+            )
 
 
 def present_name(name: str) -> str | None:
@@ -227,6 +351,10 @@ def _environment_entries(environ: Mapping[str, str]) -> Iterator[_Entry]:
     for written in sorted(environ):
         if written.startswith(ENVIRONMENT_PREFIX):
             name = written.removeprefix(ENVIRONMENT_PREFIX).lower().replace("__", ".")
+            if name.startswith(f"{_GRAPHS}."):
+                # Variables cannot have the hyphens of a graph's name.
+                section, graph, *rest = name.split(".")
+                name = ".".join((section, graph.replace("_", "-"), *rest))
             yield _Entry(name, written, _ENVIRONMENT, environ[written])
 
 
@@ -239,15 +367,27 @@ def _file_entries(path: Path | None) -> Iterator[_Entry]:
         raise InvalidRequest(f"The settings file {path} cannot be read: {error.strerror}.") from error
     except ValueError as error:
         raise InvalidRequest(f"The settings file {path} is not valid TOML: {error}.") from error
-    origin = f"the file {path}"
+    yield from _table_entries(table, "", f"the file {path}")
+
+
+def _table_entries(table: Mapping[str, object], before: str, origin: str) -> Iterator[_Entry]:
+    """Yield the values of a table of settings; all their names begin alike."""
     for key, value in table.items():
         inner = _table(value)
+        name = f"{before}{key}"
         if inner is None:
-            yield _Entry(key, key, origin, value)
+            yield _Entry(name, name, origin, value)
+        elif name == _GRAPHS:
+            for graph, own in inner.items():
+                place = f"{_GRAPHS}.{graph_name(graph)}"
+                settings = _table(own)
+                # A graph may be called as it is: `[graphs.wikidata]`.
+                yield _Entry(place, place, origin, graph if settings is not None else own)
+                yield from _table_entries(settings or {}, f"{place}.", origin)
         elif any(_table(each) is not None for each in inner.values()):
-            raise InvalidRequest(f"{shown_within(key, _MAX_NAME)} in {origin} holds a table, which no setting is.")
+            raise InvalidRequest(f"{shown_within(name, _MAX_NAME)} in {origin} holds a table, which no setting is.")
         else:
-            yield from (_Entry(f"{key}.{name}", f"{key}.{name}", origin, each) for name, each in inner.items())
+            yield from (_Entry(f"{name}.{each}", f"{name}.{each}", origin, it) for each, it in inner.items())
 
 
 def _table(value: object) -> dict[str, object] | None:
@@ -273,9 +413,9 @@ def _gone(entry: _Entry) -> str | None:
     return f"{entry.written} in {entry.origin} is no longer a setting: {advice}. Remove it."
 
 
-def _unknown(entry: _Entry) -> str:
+def _unknown(entry: _Entry, before: str = "") -> str:
     close = difflib.get_close_matches(entry.name, FIELDS, n=1)
-    known = f"Did you mean {entry.form(close[0])}?" if close else f"Known are {', '.join(FIELDS)}."
+    known = f"Did you mean {entry.form(before + close[0])}?" if close else f"Known are {', '.join(FIELDS)}."
     return f"Unknown setting: {shown_within(entry.written, _MAX_NAME)} in {entry.origin}. {known}"
 
 

@@ -44,6 +44,7 @@ def _argument(setting: str) -> ArgumentInfo:
     return argument
 
 
+GraphArguments: TypeAlias = Annotated[list[str] | None, _argument("graph")]
 GraphArgument: TypeAlias = Annotated[str | None, _argument("graph")]
 Graph: TypeAlias = Annotated[str | None, _option("graph", "GRAPH")]
 Languages: TypeAlias = Annotated[str | None, _option("languages", "TAG,TAG")]

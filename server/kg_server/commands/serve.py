@@ -198,7 +198,7 @@ ENDING_S: Final = 2.0
 
 def serve(  # noqa: PLR0913, PLR0917 - one argument for each option
     context: typer.Context,
-    graph: options.GraphArgument = None,
+    graph: options.GraphArguments = None,
     http: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Serve HTTP at this address, not stdio.")
     ] = None,
