@@ -175,8 +175,8 @@ def test_configuration_blocks_are_those_that_config_prints(tmp_path: Path) -> No
     assert [*shown, *toml] == [printed[host] for host in hosts if host != "cursor"]
 
 
-def test_the_settings_file_in_the_page_is_read(tmp_path: Path) -> None:
-    (block,) = (each for each in blocks("toml") if each.page == "settings.md")
+def test_the_settings_files_in_the_page_are_read(tmp_path: Path) -> None:
+    block, named = (each for each in blocks("toml") if each.page == "settings.md")
     file = tmp_path / "settings.toml"
     file.write_text(block.text, encoding="utf-8")
     loaded = load_settings({}, {}, file)
@@ -187,6 +187,9 @@ def test_the_settings_file_in_the_page_is_read(tmp_path: Path) -> None:
         "timeout_s": 20.0,
         "llm": {"model": "qwen3", "base_url": "http://127.0.0.1:11434/v1"},
     }
+    file.write_text(named.text, encoding="utf-8")
+    settings = load_settings({}, {}, file).settings
+    assert {name: settings.of(name).timeout_s for name in settings.graphs} == {"people": 20.0, "films": 60.0}
 
 
 @pytest.mark.parametrize("line", shell_lines())

@@ -92,6 +92,39 @@ def test_a_graph_that_does_not_exist_ends_with_2_and_says_what_is_expected(cli: 
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        ["serve"],
+        ["serve", "people=p.ttl", "films=f.ttl"],
+        ["call", "Schema"],
+        ["ask", "Who?"],
+        ["config", "cursor"],
+        ["doctor"],
+        ["shell"],
+        ["tools"],
+    ],
+)
+def test_a_command_for_one_graph_refuses_several(cli: CommandLine, words: list[str]) -> None:
+    several = {"KG_SEXTANT_GRAPHS__FILMS": "f.ttl", "KG_SEXTANT_GRAPHS__PEOPLE": "p.ttl"}
+    run = cli.run(*words, **several)
+    first, last = ("people", "films") if len(words) == 3 else ("films", "people")
+    assert (run.code, run.out) == (2, "")
+    assert run.err == f"kg-sextant: This command works with one graph, not with {first} and {last}: name one.\n"
+
+
+def test_one_of_several_graphs_is_called_by_its_name(cli: CommandLine) -> None:
+    several = {"KG_SEXTANT_GRAPHS__WORLD": "sample:world", "KG_SEXTANT_GRAPHS__PEOPLE": "p.ttl"}
+    run = cli.run("call", "Retrieve", "London", "--graph", "world", **several)
+    assert (run.code, "London" in run.out) == (0, True)
+
+
+@pytest.mark.parametrize("words", [["token", "list"], ["config", "cursor", "--server", "http://127.0.0.1:9/mcp"]])
+def test_a_command_that_needs_no_graph_works_with_the_settings_of_several(cli: CommandLine, words: list[str]) -> None:
+    run = cli.run(*words, KG_SEXTANT_GRAPHS__FILMS="f.ttl", KG_SEXTANT_GRAPHS__PEOPLE="p.ttl")
+    assert run.code == 0
+
+
+@pytest.mark.parametrize(
     ("error", "code"),
     [
         (InvalidRequest("Wrong."), 2),

@@ -50,6 +50,15 @@ def test_the_executable_and_the_graph_stand_there_by_absolute_path(tmp_path: Pat
     assert found["args"][-2:] == ["serve", str(graph)]
 
 
+def test_a_named_graph_is_started_with_its_name_and_what_is_set_for_it(cli: CommandLine, tmp_path: Path) -> None:
+    graph = write_graph(tmp_path)
+    environ = {"KG_SEXTANT_GRAPHS__JAPAN__TIMEOUT_S": "7", "KG_SEXTANT_GRAPHS__FILMS__ENDPOINT__TOKEN": "open-sesame"}
+    found = entry(cli, f"japan={graph}", **environ)
+    assert found["args"] == ["--config", str(tmp_path / "config.toml"), "serve", f"japan={graph}"]
+    hidden = "KG_SEXTANT_GRAPHS__FILMS__ENDPOINT__TOKEN"
+    assert found["env"] == {**environ, hidden: f"<{hidden}>"}
+
+
 def test_the_sample_stays_a_name(cli: CommandLine, tmp_path: Path) -> None:
     for name in ("sample", "sample:world"):
         args = entry(cli, KG_SEXTANT_GRAPH=name)["args"]
