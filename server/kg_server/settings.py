@@ -410,7 +410,9 @@ class Settings(Section):
         """
         own = self.graphs.get(name)
         if own is None:
-            raise InvalidRequest(f"There is no graph {in_quotes(name)}. The graphs are {', '.join(self.graphs)}.")
+            raise InvalidRequest(
+                f"There is no graph {in_quotes(name)}. The graphs are {', '.join(self.graphs) or 'not named'}."
+            )
         mine = {each: getattr(own, each) for each in OF_A_GRAPH}
         return self.model_copy(update={**mine, "graphs": {}, "redactor": self.redactor})
 

@@ -7,6 +7,7 @@ from pydantic import SecretStr
 
 from kg_adapters.errors import InvalidRequest
 from kg_boundary.secrets import Redactor
+from kg_server.commands.invocation import may_hold_secret
 from kg_server.commands.loading import LoadedSettings, load_settings
 from kg_server.settings import FIELDS, Settings, variable
 
@@ -352,6 +353,7 @@ def test_a_graph_without_a_name_gets_one_of_several_from_its_file_or_address(wor
         (["людей=./p.ttl"], "cannot be the name of a graph"),
         (["people="], "There is no graph behind people=. Write it as in people=./people.ttl."),
         (["./people.ttl", "old/people.nt"], "Two graphs are called people. Give each a name of its own"),
+        (["https://[::x/sparql", "sample"], "has no name. Give it one"),
         (["./люди.ttl", "sample"], "has no name. Give it one, as in people=./люди.ttl."),
     ],
 )
@@ -392,6 +394,20 @@ def test_the_secrets_of_every_graph_are_known_to_each_of_them_even_of_those_not_
         assert "secret" not in f"{each!r} {each.model_dump(mode='json', exclude={'graph', 'graphs'})}"
     assert settings.of("my-films").endpoint.token == SecretStr("secret-1")
     assert settings.of("people").endpoint.token is None
+
+
+@pytest.mark.parametrize(
+    ("name", "secret"),
+    [
+        ("KG_SEXTANT_GRAPHS__OLD_FILMS__ENDPOINT__TOKEN", True),
+        ("KG_SEXTANT_graphs__films__endpoint__password", True),
+        ("KG_SEXTANT_ENDPOINT__TOKEN", True),
+        ("KG_SEXTANT_GRAPHS__FILMS__ENDPOINT__MAX_MB", False),
+        ("KG_SEXTANT_MAX_TOKENS", False),
+    ],
+)
+def test_variables_that_may_hold_a_secret_of_any_graph_are_known_by_their_names(name: str, secret: bool) -> None:
+    assert may_hold_secret(name) == secret
 
 
 def test_credentials_that_graphs_share_are_sent_to_one_host_alone() -> None:

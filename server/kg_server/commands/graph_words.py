@@ -82,7 +82,7 @@ def _derived(graph: str) -> str:
     text = graph
     if graph.startswith(URLS):
         # Only the host: the rest may hold what is secret.
-        host = urlsplit(graph).hostname or ""
+        host = _host(graph)
         labels = host.split(".")
         is_address = labels[-1].isdigit() or ":" in host or len(labels) == 1
         text = host if is_address else max(labels[:-1], key=len)
@@ -93,3 +93,10 @@ def _derived(graph: str) -> str:
     if not name:
         raise InvalidRequest(f"{in_quotes(masked(graph))} has no name. Give it one, as in people={masked(graph)}.")
     return name
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:  # no address of version 6 in its brackets
+        return ""

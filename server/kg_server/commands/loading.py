@@ -285,7 +285,7 @@ def _require_credentials_of_one(graphs: Mapping[str, Mapping[str, _Entry]]) -> N
         graph = str(entries["graph"].value)
         if shared is None or shared.is_of_a_graph or not graph.startswith(URLS):
             continue
-        hosts.setdefault(graph.split("/")[2].rpartition("@")[2].lower(), name)
+        hosts.setdefault(graph.split("/")[2].lower(), name)
         if len(hosts) > 1:
             raise InvalidRequest(
                 f"{shared.written} in {shared.origin} would be sent to the endpoints of "
