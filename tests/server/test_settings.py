@@ -369,6 +369,7 @@ def test_a_graph_whose_name_cannot_be_used_is_refused(words: list[str], said: st
         ("[graphs.people]\nmax_tokens = 600", "cannot be set for one graph: it holds for all, as max_tokens."),
         ("[graphs.people]\ntimeout_s = -1", "graphs.people.timeout_s in the file"),
         ("[graphs.people]\nendpoint.token.x = 1", "graphs.people.endpoint in the file"),
+        ("[graphs.people]\nendpoint.user = 'ada'", "The setting graphs.people.endpoint is wrong: user and password"),
         ("graphs = 'people'", "Unknown setting: graphs in the file"),
         ("graphs.people = 7", "graphs.people in the file"),
     ],

@@ -39,6 +39,7 @@ _MAX_NAME: Final = 80
 _GRAPHS: Final = "graphs"
 _CREDENTIALS: Final = ("endpoint.token", "endpoint.user", "endpoint.password")
 """Settings for one service alone: a graph that has any of its own shares none."""
+_WORDS: Final = TypeAdapter(list[str])
 _TABLE: Final = TypeAdapter(dict[str, object])
 
 _OLD_SECTIONS: Final = {"import": "imports"}
@@ -193,7 +194,10 @@ def load_settings(
         for name in {**tables, **given}
     }
     _require_credentials_of_one({name: of_each[name] for name in given})
-    graphs = {name: _validated(each, InitSettingsSource(_Sourced, _nested(each))) for name, each in of_each.items()}
+    graphs = {
+        name: _validated(each, InitSettingsSource(_Sourced, _nested(each)), before=f"{_GRAPHS}.{name}.")
+        for name, each in of_each.items()
+    }
     # What is not served has secrets too, which the environment of this run may hold.
     known = {"redactor": settings.model_copy(update={"graphs": graphs}).redactor} if graphs else {}
     if len(given) > 1:
@@ -204,8 +208,13 @@ def load_settings(
     return LoadedSettings(settings.model_copy(update=known), _origins(entries))
 
 
-def _validated(entries: Mapping[str, _Entry], *sources: PydanticBaseSettingsSource) -> Settings:
+def _validated(entries: Mapping[str, _Entry], *sources: PydanticBaseSettingsSource, before: str = "") -> Settings:
     """Return the settings that sources hold, the preferred first; they were read from the entries.
+
+    Args:
+        entries: The values by the names of their settings.
+        sources: What pydantic-settings reads.
+        before: How the names of these settings begin, in messages.
 
     Raises:
         InvalidRequest: A value has the wrong form.
@@ -213,7 +222,7 @@ def _validated(entries: Mapping[str, _Entry], *sources: PydanticBaseSettingsSour
     try:
         read = _Sourced(*sources)
     except ValidationError as error:
-        raise InvalidRequest(_invalid(error, entries)) from error
+        raise InvalidRequest(_invalid(error, entries, before)) from error
     return Settings.model_validate({name: getattr(read, name) for name in read.model_fields_set})
 
 
@@ -222,9 +231,10 @@ def _origins(entries: Mapping[str, _Entry]) -> dict[str, str]:
 
 
 def _words(graph: object) -> tuple[str, ...]:
-    """Return the words that name graphs: of a list, each of its texts."""
-    each = graph if isinstance(graph, list) else [graph]
-    return tuple(word for word in each if isinstance(word, str))
+    """Return the words that name graphs; none where there are none, or where the value is wrong."""
+    if isinstance(graph, list):
+        return tuple(_WORDS.validate_python(graph))
+    return (graph,) if isinstance(graph, str) else ()
 
 
 def _tables(entries: Iterable[_Entry]) -> dict[str, dict[str, _Entry]]:
@@ -419,12 +429,12 @@ def _unknown(entry: _Entry, before: str = "") -> str:
     return f"Unknown setting: {shown_within(entry.written, _MAX_NAME)} in {entry.origin}. {known}"
 
 
-def _invalid(error: ValidationError, entries: Mapping[str, _Entry]) -> str:
+def _invalid(error: ValidationError, entries: Mapping[str, _Entry], before: str) -> str:
     """Return what is wrong, and never the value: it may be a secret that was written at the wrong place."""
     first = error.errors(include_url=False)[0]
     parts = [str(part) for part in first["loc"]]
     name = next((each for each in (parts[0], ".".join(parts[:2])) if each in FIELDS), parts[0])
     entry = entries.get(name)
-    place = f"The setting {name}" if entry is None else f"{entry.written} in {entry.origin}"
+    place = f"The setting {before}{name}" if entry is None else f"{entry.written} in {entry.origin}"
     purpose = f" {FIELDS[name].description}" if name in FIELDS else ""
     return f"{place} is wrong: {in_plain_words(first['msg'])}.{purpose}"
