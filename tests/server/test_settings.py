@@ -394,6 +394,8 @@ def test_the_secrets_of_every_graph_are_known_to_each_of_them_even_of_those_not_
         assert each.redactor == all_of_them
         assert "secret" not in f"{each!r} {each.model_dump(mode='json', exclude={'graph', 'graphs'})}"
     assert settings.of("my-films").endpoint.token == SecretStr("secret-1")
+    made = Settings(graphs={"films": settings.of("my-films"), "people": Settings()})
+    assert made.of("people").redactor.secrets == {"secret-1", "secret-4"}
     assert settings.of("people").endpoint.token is None
 
 
