@@ -197,6 +197,9 @@ async def test_a_healthy_endpoint_keeps_answering_while_another_stalls(fault: Sc
 
 
 LESS = "Ask for less at once."
+LATER = "Ask again later, and less often."
+NARROW = "Narrow it, or ask for less at once."
+IN_ITS_LOG = "Ask for less, or again later; if every query fails, its owner can find the reason in its log."
 MESSAGES = FailureMessages("The endpoint example.org", Redactor(frozenset({"hunter2"})))
 STACK = (
     "SPARQL-QUERY: queryStr=SELECT x\njava.util.concurrent.ExecutionException: "
@@ -218,10 +221,15 @@ def told(failure: Failure) -> Told:
     return Told(type(failure.error), text, failure.may_pass, failure.counts)
 
 
+# As composeError of QLever's src/engine/ResponseJson.cpp writes it, at commit 1075455fa, keys in order of the alphabet.
+QLEVER = '{"exception": "%s", "query": "SELECT ?timeout {}", "status": "ERROR", "runtimeInformation": {"x": ['
+
+
 @pytest.mark.parametrize(
     ("text", "quoted"),
     [
         ("", "."),
+        (QLEVER % "No such predicate", ": No such predicate."),
         (STACK, ': Encountered "x" at line 1.'),
         ("Virtuoso 37000 Error: x.\n\nSPARQL query:\nSELECT", ": Virtuoso 37000 Error: x."),
         (
@@ -257,6 +265,50 @@ def test_what_an_engine_says_is_told_in_short(text: str, quoted: str) -> None:
             "bigdata.QueryTimeoutException: late",
             Told(BackendTimeout, "gave up on the query (HTTP 500): bigdata.QueryTimeoutException: late. " + LESS),
         ),
+        (
+            429,  # the catch of CancellationException in QLever's src/engine/Server.cpp
+            QLEVER % "Operation timed out. Last operation: Join on ?x",
+            Told(
+                BackendTimeout,
+                "gave up on the query (HTTP 429): Operation timed out. Last operation: Join on ?x. " + LESS,
+            ),
+        ),
+        (
+            429,
+            QLEVER % "Rate limit",
+            Told(BackendUnavailable, "is asked too often (HTTP 429): Rate limit. " + LATER, may_pass=True),
+        ),
+        (
+            500,  # AllocationExceedsLimitException of QLever's src/util/MemoryLimitTracker.h
+            QLEVER % "Tried to allocate 6.6 GB, but only 3.3 GB were available",
+            Told(
+                BackendError,
+                "has too little memory for this query (HTTP 500): Tried to allocate 6.6 GB, but only 3.3 GB were "
+                "available. " + NARROW,
+            ),
+        ),
+        (
+            500,  # a message that only repeats a query about timeouts
+            QLEVER % "Assertion failed",
+            Told(BackendError, "failed (HTTP 500): Assertion failed. " + IN_ITS_LOG, counts=True),
+        ),
+        (
+            500,  # "Graph Engine Error Messages and Codes" of the Amazon Neptune user guide
+            '{"code": "MemoryLimitExceededException", "detailedMessage": "Query cannot be completed", "message": "x"}',
+            Told(
+                BackendError,
+                "has too little memory for this query (HTTP 500): MemoryLimitExceededException: Query cannot be "
+                "completed. " + NARROW,
+            ),
+        ),
+        (
+            500,  # the same page
+            '{"code": "TimeLimitExceededException", "detailedMessage": "Operation terminated"}',
+            Told(
+                BackendTimeout,
+                "gave up on the query (HTTP 500): TimeLimitExceededException: Operation terminated. " + LESS,
+            ),
+        ),
         (503, "Query timed out", Told(BackendTimeout, "gave up on the query (HTTP 503): Query timed out. " + LESS)),
         (
             504,
@@ -276,8 +328,7 @@ def test_what_an_engine_says_is_told_in_short(text: str, quoted: str) -> None:
             "Virtuoso 40001 Error SR172: Transaction deadlocked",
             Told(
                 BackendError,
-                "failed (HTTP 500): Virtuoso 40001 Error SR172: Transaction deadlocked. Ask for less, or again later; "
-                "if every query fails, its owner can find the reason in its log.",
+                "failed (HTTP 500): Virtuoso 40001 Error SR172: Transaction deadlocked. " + IN_ITS_LOG,
                 counts=True,
             ),
         ),

@@ -239,6 +239,8 @@ async def test_a_success_ends_the_row() -> None:
         refusing(404),
         refusing(500, "Virtuoso 42000 Error The estimated execution time 900 (sec) exceeds the limit of 400 (sec)."),
         refusing(500, "java.util.concurrent.TimeoutException"),
+        # As in QLever's src/util/MemoryLimitTracker.h.
+        refusing(500, '{"exception": "Tried to allocate 6.6 GB, but only 3.3 GB were available"}'),
         answering("<html>", media_type="text/html"),
     ],
 )

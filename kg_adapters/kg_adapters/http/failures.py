@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import httpx2
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
+from pydantic_core import from_json
 
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest, KGError, causes
 from kg_adapters.http.options import ServiceName
@@ -22,15 +23,24 @@ _MARKUP: Final = re.compile(r"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
 _BEFORE: Final = re.compile(r"\A.*(?:MalformedQueryException|QueryParseException|VisitorException): ")
 _BEHIND: Final = re.compile(r" at [\w$.]+\([\w.]+:\d+\).*")
 _VIRTUOSO_QUERY: Final = "\nSPARQL query:\n"
-_SAYING: Final = ("exception", "message", "detail", "error_description", "error")
+_SAYING: Final = ("exception", "detailedmessage", "message", "detail", "error_description", "error")
 _DOCUMENT: Final = TypeAdapter(dict[str, object])
 _TIMED_OUT: Final = re.compile(
-    r"time(?:d)?[ -]?out|TimeoutException|execution time|S1T00|QueryInterrupted|QueryCancelled", re.IGNORECASE
+    r"time(?:d)?[ -]?out|TimeoutException|TimeLimitExceeded|execution time|S1T00|QueryInterrupted|QueryCancelled",
+    re.IGNORECASE,
 )
+# One query needs more memory than an engine lets it have; others are answered as before.
+_OUT_OF_MEMORY: Final = re.compile(
+    r"Tried to allocate|MemoryLimitExceeded|OutOfMemoryError|Insufficient free heap memory|transitive temp memory",
+    re.IGNORECASE,
+)
+# QLever reports with 429 that a query was cancelled, most often by its time limit.
+_QLEVER_CANCELLED: Final = re.compile(r"Operation (?:timed out|was manually cancelled)")
 # Virtuoso answers 500 to queries that it does not want; states 08 and 40 are its own trouble.
 _VIRTUOSO_REFUSAL: Final = re.compile(r"Virtuoso (?!08|40)[0-9A-Z]{5} Error")
 _DISCONNECTED: Final = re.compile("disconnected|closed connection")
 _QUERY_IS_WRONG: Final = frozenset({400, 413, 414, 422})
+_FAILED: Final = frozenset({500, 503})
 _MAY_PASS: Final = frozenset({429, 502, 503, 504})
 _ADVICE: Final = {
     401: "Check the authentication in its settings.",
@@ -104,11 +114,15 @@ class FailureMessages:
                 f"finds the {self._asked} too long" if status in {413, 414} else f"says that the {self._asked} is wrong"
             )
             return Failure(InvalidRequest(f"{self._who} {what} (HTTP {status}){said} Change the {self._asked}."))
-        if status in {500, 503} and _TIMED_OUT.search(refusal.text):
+        reason = _reason(refusal.text)
+        if status in _FAILED and _OUT_OF_MEMORY.search(reason):
+            what = f"has too little memory for this {self._asked} (HTTP {status}){said}"
+            return Failure(BackendError(f"{self._who} {what} Narrow it, or ask for less at once."))
+        if (status in _FAILED and _TIMED_OUT.search(reason)) or (status == 429 and _QLEVER_CANCELLED.match(reason)):
             return Failure(
                 BackendTimeout(f"{self._who} gave up on the {self._asked} (HTTP {status}){said} Ask for less at once.")
             )
-        if status == 500 and _VIRTUOSO_REFUSAL.search(refusal.text):
+        if status == 500 and _VIRTUOSO_REFUSAL.search(reason):
             return Failure(BackendError(f"{self._who} refuses this query (HTTP 500){said} Change it, or ask for less."))
         return self._unserved(refusal, said)
 
@@ -226,23 +240,29 @@ def _connection_problem(error: Exception) -> str:
 
 
 def _plain(text: str) -> str:
-    stripped = text.partition(_VIRTUOSO_QUERY)[0].strip()
-    if stripped.startswith("{"):
-        stripped = _said_in_json(stripped) or stripped
-    elif _MARKUP.match(stripped):
+    stripped = _reason(text)
+    if _MARKUP.match(stripped):
         stripped = html.unescape(_TAGS.sub(" ", stripped))
     return _BEHIND.sub("", _BEFORE.sub("", " ".join(stripped.split())))
 
 
+def _reason(text: str) -> str:
+    """Return an engine's message without the query, which it may repeat."""
+    stripped = text.partition(_VIRTUOSO_QUERY)[0].strip()
+    return (_said_in_json(stripped) or stripped) if stripped.startswith("{") else stripped
+
+
 def _said_in_json(text: str) -> str | None:
     try:
-        document = _DOCUMENT.validate_json(text)
-    except ValidationError:
+        # Of a long document only the beginning is read.
+        document = _DOCUMENT.validate_python(from_json(text, allow_partial=True))
+    except ValueError:
         return None
     if isinstance(nested := document.get("error"), dict):
         document = _DOCUMENT.validate_python(nested)
     said = {name.lower(): value for name, value in document.items() if isinstance(value, str)}
-    return next((said[name] for name in _SAYING if said.get(name)), None)
+    found = next((said[name] for name in _SAYING if said.get(name)), None)
+    return f"{said['code']}: {found}" if found and said.get("code") else found
 
 
 def _shortened(text: str, most: int) -> str:
