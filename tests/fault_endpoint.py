@@ -66,11 +66,16 @@ Script: TypeAlias = Callable[[Asked, Wire], Awaitable[None]]
 
 @dataclass
 class FaultEndpoint:
-    """A running endpoint: where it is, and what came."""
+    """A running endpoint: where it is, and what came.
+
+    Requests for a description of the engine are answered by `about` alone, by default as by one that lacks a query.
+    """
 
     scripts: list[Script]
     url: str = ""
     requests: list[Asked] = field(default_factory=list[Asked])
+    about: Script | None = None
+    asked_about: list[Asked] = field(default_factory=list[Asked])
     connections: int = 0
     open_connections: int = 0
     bytes_sent: int = 0
@@ -109,6 +114,10 @@ class FaultEndpoint:
 
     async def _answer(self, wire: Wire) -> None:
         asked = await _read_request(wire)
+        if "cmd" in asked.parameters and "query" not in asked.parameters:
+            self.asked_about.append(asked)
+            await (self.about or refusing(400, "There is no query."))(asked, wire)
+            return
         self.requests.append(asked)
         self._at_once += 1
         self.most_at_once = max(self.most_at_once, self._at_once)

@@ -8,7 +8,6 @@ from itertools import product
 
 from kg_adapters.algebra import Instances
 from kg_adapters.errors import Unsupported
-from kg_adapters.http.options import DialectName, TextSearch
 from kg_adapters.set_requests import SetRequest, SharedBy
 from kg_adapters.sparql import queries as package
 from kg_adapters.sparql.queries import Queries
@@ -31,14 +30,6 @@ HOSTILE = (
     "\\u0022",
     "?x $y",
 )
-INDEXES: Mapping[DialectName, TextSearch] = {
-    "virtuoso": "virtuoso",
-    "fuseki": "lucene",
-    "graphdb": "lucene",
-    "qlever": "qlever",
-    "blazegraph": "blazegraph",
-}
-"""The full-text index that each engine has."""
 QUESTIONS = 25
 ENTITIES = [iri("a"), iri("東京")]
 NAMED = frozenset({iri("r"), iri("s")})
@@ -81,9 +72,14 @@ def _stated(queries: Queries) -> Built:
 
 
 def _indexed(queries: Queries) -> Built:
-    if index := INDEXES.get(queries.dialect.name):
+    if (index := queries.dialect.text_search) != "none":
         for text, kind in product(TEXTS, (None, iri("Town"))):
             yield queries.names.indexed(text, kind, index, 5)
+
+
+def _holding(queries: Queries) -> Built:
+    if (index := queries.dialect.text_search) != "none":
+        yield queries.names.holding("kyoto", index)
 
 
 def _samples(queries: Queries) -> Built:
@@ -137,6 +133,8 @@ SHAPES: Mapping[str, Callable[[Queries], Built]] = {
     "NameQueries.of": _one(lambda queries: queries.names.of(ENTITIES, 5)),
     "NameQueries.scan": _named(lambda queries, text: queries.names.scan(text, iri("Town"), scanned=9, limit=5)),
     "NameQueries.indexed": _indexed,
+    "NameQueries.some": _one(lambda queries: queries.names.some(5)),
+    "NameQueries.holding": _holding,
     "SurveyQueries.size": _one(lambda queries: queries.survey.size()),
     "SurveyQueries.statements": _one(lambda queries: queries.survey.statements(5)),
     "SurveyQueries.classes": _survey(lambda queries, sampled: queries.survey.classes(sampled, 5)),

@@ -59,6 +59,7 @@ from kg_adapters.profile import (
 )
 from kg_adapters.protocol import (
     KGAdapter,
+    SupportsEngineNote,
     SupportsFeatureNote,
     SupportsLearning,
     SupportsPaths,
@@ -131,6 +132,7 @@ __all__ = [
     "SparqlAdapter",
     "SparqlAnswer",
     "StoreDamaged",
+    "SupportsEngineNote",
     "SupportsFeatureNote",
     "SupportsLearning",
     "SupportsPaths",

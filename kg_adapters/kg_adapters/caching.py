@@ -26,6 +26,7 @@ from kg_adapters.prefixes import Prefixes
 from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import (
     KGAdapter,
+    SupportsEngineNote,
     SupportsFeatureNote,
     SupportsLearning,
     SupportsPaths,
@@ -193,6 +194,8 @@ class CachingAdapter:
             self.search_note = adapter.search_note
         if isinstance(adapter, SupportsFeatureNote):
             self.feature_note = adapter.feature_note
+        if isinstance(adapter, SupportsEngineNote):
+            self.engine_note = adapter.engine_note
         if isinstance(adapter, SupportsVectors):
             self.label_vectors, self.search_vectors = adapter.label_vectors, adapter.search_vectors
         if isinstance(adapter, SupportsSurroundings):

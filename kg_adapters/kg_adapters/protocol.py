@@ -229,6 +229,16 @@ class SupportsFeatureNote(Protocol):
 
 
 @runtime_checkable
+class SupportsEngineNote(Protocol):
+    """A graph in an engine that is recognised when it is opened."""
+
+    @property
+    def engine_note(self) -> str:
+        """As which engine it is asked, and which full-text index is used: a clause for its owner, or nothing."""
+        ...
+
+
+@runtime_checkable
 class SupportsSnapshots(Protocol):
     """A graph whose content another one may take the place of while it is open."""
 

@@ -52,3 +52,10 @@ def test_every_query_is_answered(fuseki_engine: Engine) -> None:
         asked = {"query": query, "default-graph-uri": graph}
         reply = httpx2.post(fuseki_engine.running.url, data=asked, timeout=ENGINE_S, trust_env=False)
         assert reply.status_code == 200, f"{query}: {reply.text}"
+
+
+async def test_it_is_recognised_without_a_setting(fuseki_engine: Engine, names: str, tmp_path: Path) -> None:
+    async with fuseki_engine.opened(names, tmp_path, dialect="auto", text_search="auto") as graph:
+        found = graph.engine
+    assert found is not None
+    assert (found.dialect, found.text_search) == ("fuseki", "lucene")

@@ -170,3 +170,11 @@ async def three_pages(graph: KGAdapter) -> list[list[str]]:
             shown += rows(reply.data["triples"])
             cursor = reply.data["cursor"]
     return shown
+
+
+async def test_the_engine_and_its_index_are_found_out_without_a_setting(engine: Engine, tmp_path: Path) -> None:
+    told = engine.options(engine.sample)
+    async with engine.opened(engine.sample, tmp_path, dialect="auto", text_search="auto") as graph:
+        found = graph.engine
+    assert found is not None
+    assert (found.dialect, found.text_search) == (told.dialect, told.text_search)

@@ -296,6 +296,5 @@ def test_a_lucene_index_needs_the_engine_that_says_how_it_is_asked(dialect: str)
     told = {"url": URL, "text_search": "lucene"}
     with pytest.raises(ValidationError, match="set fuseki or graphdb"):
         EndpointOptions.model_validate({**told, "dialect": dialect})
-    with pytest.raises(ValidationError, match="set fuseki or graphdb"):
-        EndpointOptions.model_validate(told)
+    assert EndpointOptions.model_validate(told).dialect == "auto"
     assert EndpointOptions.model_validate({**told, "dialect": "graphdb"}).dialect == "graphdb"

@@ -20,6 +20,8 @@ TextSearch: TypeAlias = Choice["none", "virtuoso", "lucene", "qlever", "blazegra
 """The full-text index that an endpoint has."""
 DialectName: TypeAlias = Choice["standard", "virtuoso", "blazegraph", "qlever", "graphdb", "fuseki"]
 """The engine behind an endpoint; `standard` is plain SPARQL 1.1."""
+Auto: TypeAlias = Choice["auto"]
+"""What an endpoint is asked for when it is opened."""
 
 _HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e]*")
@@ -28,7 +30,7 @@ _OWN_HEADERS: Final = frozenset(
     {"accept", "accept-encoding", "authorization", "connection", "content-length", "content-type", "host"}
     | {"transfer-encoding", "user-agent"}
 )
-_LUCENE: Final = frozenset({"fuseki", "graphdb"})
+_LUCENE: Final = frozenset({"auto", "fuseki", "graphdb"})
 _OWN_PARAMETERS: Final = frozenset({"query", "update"})
 
 
@@ -98,7 +100,7 @@ def _parameters(parameters: Mapping[str, str]) -> Mapping[str, str]:
     return parameters
 
 
-def _dialect(name: DialectName, info: ValidationInfo) -> DialectName:
+def _dialect(name: DialectName | Auto, info: ValidationInfo) -> DialectName | Auto:
     if info.data.get("text_search") == "lucene" and name not in _LUCENE:
         raise ValueError("the full-text index lucene is asked in another way by each engine: set fuseki or graphdb")
     return name
@@ -112,13 +114,15 @@ _MB: Final = 1_000_000
 class EndpointSettings(Section):
     """What people set about the SPARQL endpoint of their graph; secrets do not show in its `repr`, nor in errors."""
 
-    text_search: TextSearch = Field(
-        default="none", description="The full-text index of the endpoint; without one, only some labels are searched."
+    text_search: TextSearch | Auto = Field(
+        default="auto",
+        description="The full-text index of the endpoint; `auto` tries the engine's own. Without one, only some labels "
+        "are searched.",
     )
-    dialect: Annotated[DialectName, AfterValidator(_dialect)] = Field(
-        default="standard",
+    dialect: Annotated[DialectName | Auto, AfterValidator(_dialect)] = Field(
+        default="auto",
         validate_default=True,
-        description="The engine of the endpoint; `standard` works with every engine.",
+        description="The engine of the endpoint; `auto` finds out, and `standard` works with every engine.",
     )
     default_graphs: Annotated[tuple[GraphIri, ...], AT_COMMAS] = Field(
         default=(), description="IRIs of the graphs to query; by default the endpoint chooses."

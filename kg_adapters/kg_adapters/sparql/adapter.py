@@ -33,6 +33,7 @@ from kg_adapters.set_walking import walked_sets
 from kg_adapters.sparql.asking import QueryAnswerer, QueryAsker, as_meant, part_of_an_answer
 from kg_adapters.sparql.checking import QueryChecker
 from kg_adapters.sparql.descriptions import DescriptionReader
+from kg_adapters.sparql.dialects import Engine
 from kg_adapters.sparql.neighborhoods import EdgeReader, LabelMemory
 from kg_adapters.sparql.profile_reading import ProfileKeeper, Profiler
 from kg_adapters.sparql.profile_survey import ProfileLimits, ProfileSurvey
@@ -60,6 +61,7 @@ class SparqlParts:
         prefixes: The short forms of the graph's IRIs.
         graphs: The IRIs of the graphs that queries may name with FROM.
         search: How entities are found by name; None for the endpoint's own means.
+        engine: What answers; None where that is not known.
         file: Where the schema is kept between sessions; None for nowhere.
         memory: Caches the labels that answers include.
         timeout_s: How many seconds an answer may take.
@@ -76,6 +78,7 @@ class SparqlParts:
     prefixes: Prefixes
     graphs: tuple[str, ...] = ()
     search: NameSearch | None = None
+    engine: Engine | None = None
     file: SchemaFile | None = None
     memory: LabelMemory = field(default_factory=LabelMemory)
     timeout_s: float = TIMEOUT_S
@@ -134,6 +137,19 @@ class SparqlAdapter:
     @property
     def remote(self) -> bool:
         return True
+
+    @property
+    def engine(self) -> Engine | None:
+        """The engine that answers and its full-text index, as set or as found when it was opened."""
+        return self._parts.engine
+
+    @property
+    def engine_note(self) -> str:
+        """As which engine it is asked, and which full-text index is used: a clause, or nothing."""
+        engine = self._parts.engine
+        if engine is None:
+            return ""
+        return f"its engine is asked as {engine.dialect}, its full-text index as {engine.text_search}"
 
     @property
     def search_note(self) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from kg_adapters.http.options import DialectName
+from kg_adapters.http.options import DialectName, TextSearch
 from kg_adapters.terms import BlankNode
 
 _SERVER_SHARE: Final = 0.9
@@ -30,6 +30,14 @@ class BlankNodeNames:
 
 
 @dataclass(frozen=True, slots=True)
+class Engine:
+    """An engine and the full-text index that it has, as settings name them."""
+
+    dialect: DialectName = "standard"
+    text_search: TextSearch = "none"
+
+
+@dataclass(frozen=True, slots=True)
 class Dialect:
     """What an engine needs beyond plain SPARQL 1.1.
 
@@ -48,6 +56,8 @@ class Dialect:
         time_limit: The parameter by which a query is given up, with `{ms}` or `{s}` for its value.
         longest_limit_s: The longest time, in seconds, that may be asked for; None for any. More is left to the engine,
             which has a limit of its own.
+        text_search: The full-text index that the engine may have.
+        named_by: Headers of replies by which the engine is recognised, with a part of each value.
     """
 
     name: DialectName = "standard"
@@ -59,6 +69,8 @@ class Dialect:
     holds_numbers: bool = True
     time_limit: tuple[str, str] | None = None
     longest_limit_s: float | None = None
+    text_search: TextSearch = "none"
+    named_by: tuple[tuple[str, str], ...] = ()
 
     def parameters(self, timeout_s: float, left_s: float | None = None) -> Mapping[str, str]:
         """Return the parameters that make the engine give up a little before its caller does.
@@ -80,7 +92,7 @@ DIALECTS: Final[Mapping[DialectName, Dialect]] = MappingProxyType(
     {
         dialect.name: dialect
         for dialect in (
-            Dialect(holds_numbers=False),
+            Dialect(holds_numbers=False, named_by=(("server", "oxigraph"),)),
             Dialect(
                 "virtuoso",
                 BlankNodeNames("nodeID://", "b[0-9]+"),
@@ -88,12 +100,30 @@ DIALECTS: Final[Mapping[DialectName, Dialect]] = MappingProxyType(
                 nests_sets=False,
                 holds_numbers=False,
                 time_limit=("timeout", "{ms}"),
+                text_search="virtuoso",
+                named_by=(("server", "virtuoso"),),
             ),
-            Dialect("blazegraph", merges_graphs=False, time_limit=("timeout", "{s}")),
+            Dialect("blazegraph", merges_graphs=False, time_limit=("timeout", "{s}"), text_search="blazegraph"),
             # A server with the limit that it has by itself refuses queries that ask for more.
-            Dialect("qlever", merges_graphs=False, time_limit=("timeout", "{s}s"), longest_limit_s=30.0),
-            Dialect("graphdb", time_limit=("timeout", "{s}")),
-            Dialect("fuseki", time_limit=("timeout", "{s}")),
+            Dialect(
+                "qlever",
+                merges_graphs=False,
+                time_limit=("timeout", "{s}s"),
+                longest_limit_s=30.0,
+                text_search="qlever",
+            ),
+            Dialect(
+                "graphdb",
+                time_limit=("timeout", "{s}"),
+                text_search="lucene",
+                named_by=(("server", "graphdb"),),
+            ),
+            Dialect(
+                "fuseki",
+                time_limit=("timeout", "{s}"),
+                text_search="lucene",
+                named_by=(("fuseki-request-id", ""), ("server", "fuseki")),
+            ),
         )
     }
 )

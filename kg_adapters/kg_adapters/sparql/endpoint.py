@@ -29,6 +29,7 @@ _ACCEPTED: Final[Mapping[Form, tuple[str, ...]]] = {
     "CONSTRUCT": ("application/n-triples", "text/turtle"),
     "DESCRIBE": ("application/n-triples", "text/turtle"),
 }
+_DESCRIBED_IN: Final = ("application/json", "text/turtle", "application/n-triples", "application/rdf+xml")
 
 # They describe the transfer of the body, which is complete.
 _NOT_OF_THE_BODY: Final = frozenset(
@@ -116,7 +117,7 @@ def response_of(reply: HttpReply) -> addinfourl:
     return addinfourl(BytesIO(reply.body), headers, reply.url, reply.status)
 
 
-_NO_PARAMETERS: Final[Mapping[str, str]] = MappingProxyType({})
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class SparqlEndpoint:
@@ -127,6 +128,9 @@ class SparqlEndpoint:
         timing: Where time and chance come from.
         pace: Decides when each request may be sent; None for an endpoint that nothing else asks.
         replies: Caches replies; None for no cache.
+
+    Attributes:
+        headers: The headers of its latest answer to a query, with lower-case names; empty before the first.
     """
 
     def __init__(
@@ -139,6 +143,7 @@ class SparqlEndpoint:
     ) -> None:
         self._options = options
         self._client = EndpointClient(options, timing=timing, pace=pace, replies=replies)
+        self.headers: Mapping[str, str] = _NONE
 
     @property
     def options(self) -> EndpointOptions:
@@ -151,7 +156,7 @@ class SparqlEndpoint:
         *,
         timeout_s: float | None = None,
         max_rows: int | None = None,
-        parameters: Mapping[str, str] = _NO_PARAMETERS,
+        parameters: Mapping[str, str] = _NONE,
     ) -> Solutions:
         """Ask a SELECT, ASK, CONSTRUCT or DESCRIBE query.
 
@@ -179,6 +184,16 @@ class SparqlEndpoint:
             return replace(solutions, truncated=True)
         return solutions
 
+    async def about(self, parameters: Mapping[str, str], *, timeout_s: float) -> bytes:
+        """Return what the endpoint answers to a request without a query, such as a description of itself.
+
+        Raises:
+            KGError: As `query` does.
+        """
+        url = f"{self._options.url}?{urlencode({**self._options.parameters, **parameters})}"
+        request = HttpRequest(GET, url, _DESCRIBED_IN, may_be_cut=True)
+        return await self._client.ask(request, lambda reply: reply.body, timeout_s=timeout_s)
+
     async def aclose(self) -> None:
         """Close the connections; calling it twice is harmless, and afterwards queries raise BackendUnavailable."""
         await self._client.aclose()
@@ -203,4 +218,5 @@ class SparqlEndpoint:
         except UnreadableAnswer as error:
             failures = self._client.failures
             return failures.too_large(self._options.max_bytes) if reply.cut else failures.unreadable(str(error), error)
+        self.headers = reply.headers
         return found, reply.late

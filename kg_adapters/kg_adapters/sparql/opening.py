@@ -6,16 +6,18 @@ from dataclasses import replace
 from typing import Final
 from urllib.parse import urlsplit
 
+import anyio
 from pydantic import ValidationError
 
 from kg_adapters.errors import InvalidRequest, KGError
-from kg_adapters.http.options import EndpointOptions
+from kg_adapters.http.options import DialectName, EndpointOptions, TextSearch
 from kg_adapters.labels import Vocabulary
 from kg_adapters.open_options import OpenOptions
 from kg_adapters.prefixes import WIKIDATA, Prefixes
 from kg_adapters.sparql.adapter import SparqlAdapter, SparqlParts
 from kg_adapters.sparql.asking import QueryAsker
-from kg_adapters.sparql.dialects import DIALECTS
+from kg_adapters.sparql.detection import Detector
+from kg_adapters.sparql.dialects import DIALECTS, Engine
 from kg_adapters.sparql.endpoint import SparqlEndpoint
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.schema import SchemaFile, SurveyLimits, Surveyor, with_well_known
@@ -23,7 +25,7 @@ from kg_adapters.sparql.search import EndpointSearch
 from kg_boundary.shown import in_plain_words
 
 OPENING_S: Final = 3.0
-"""How long finding the prefixes may take, since no call can be answered before the graph is open."""
+"""How long finding the prefixes and the engine may take, since no call can be answered before the graph is open."""
 _SURVEYED: Final = 0.8
 """The part of the time for a call in which the graph is counted for the schema; the rest is for its answer."""
 
@@ -37,8 +39,9 @@ async def open_sparql(
 ) -> SparqlAdapter:
     """Open the graph behind an endpoint.
 
-    The first time it asks for some IRIs, to know which prefixes to use; an endpoint that does not answer is opened with
-    the well-known ones, so that calls can report what is wrong with it.
+    The first time it asks for some IRIs, to know which prefixes to use, and, where the settings leave it open, which
+    engine it is; an endpoint that does not answer is opened as one of plain SPARQL 1.1 with the well-known prefixes, so
+    that calls can report what is wrong with it.
 
     Args:
         name: The endpoint's URL.
@@ -53,17 +56,20 @@ async def open_sparql(
     answerer = SparqlEndpoint(reached)
     usual = Vocabulary(languages=options.languages) if options.languages else Vocabulary()
     vocabulary = options.chosen.joined(usual, options.prefixes)
-    queries = Queries.of(DIALECTS[reached.dialect], vocabulary)
-    asker = QueryAsker(answerer, queries.dialect, reached.timeout_s)
     file = SchemaFile(options.cache_folder, _key(reached, vocabulary))
+    found, engine = await _Opening(answerer, vocabulary, file).found()
+    queries = Queries.of(DIALECTS[engine.dialect], vocabulary)
+    asker = QueryAsker(answerer, queries.dialect, reached.timeout_s)
+    prefixes = replace(found, blank_nodes=queries.dialect.blank_nodes is not None)
     return SparqlAdapter(
         SparqlParts(
             name=_shown(reached.url),
             endpoint=answerer,
             queries=queries,
-            prefixes=_with_chosen(options.prefixes, await _prefixes(Surveyor(asker, queries.survey), file, queries)),
+            prefixes=_with_chosen(options.prefixes, prefixes),
             graphs=(*reached.default_graphs, *reached.named_graphs),
-            search=EndpointSearch(asker, queries.names, reached.text_search),
+            search=EndpointSearch(asker, queries.names, engine.text_search),
+            engine=engine,
             file=file,
             timeout_s=reached.timeout_s,
             survey=SurveyLimits(timeout_s=_SURVEYED * reached.timeout_s),
@@ -72,18 +78,56 @@ async def open_sparql(
     )
 
 
-async def _prefixes(surveyor: Surveyor, file: SchemaFile, queries: Queries) -> Prefixes:
-    known = file.prefixes()
-    if known is not None:
-        return known
-    try:
+class _Opening:
+    """Finds out what is needed to ask an endpoint, from the file or by asking."""
+
+    def __init__(self, endpoint: SparqlEndpoint, vocabulary: Vocabulary, file: SchemaFile) -> None:
+        self._endpoint = endpoint
+        self._vocabulary = vocabulary
+        self._file = file
+        self._end = anyio.current_time() + OPENING_S
+
+    async def found(self) -> tuple[Prefixes, Engine]:
+        """Return the prefixes and the engine; what could not be found out now is asked for at the next opening."""
+        told = self._endpoint.options
+        kept = self._file.engine() or Engine()
+        dialect = kept.dialect if told.dialect == "auto" else told.dialect
+        try:
+            prefixes = self._file.prefixes() or await self._surveyed(dialect)
+        except KGError:
+            # What does not answer is not asked for more.
+            index = kept.text_search if told.text_search == "auto" else told.text_search
+            return with_well_known(WIKIDATA, blank_nodes=False), _fitting(Engine(dialect, index))
+        return prefixes or with_well_known(WIKIDATA, blank_nodes=False), _fitting(await self._engine())
+
+    async def _surveyed(self, dialect: DialectName) -> Prefixes | None:
+        asker = QueryAsker(self._endpoint, DIALECTS[dialect], self._endpoint.options.timeout_s)
+        surveyor = Surveyor(asker, Queries.of(DIALECTS[dialect], self._vocabulary).survey)
         found = await surveyor.prefixes(timeout_s=OPENING_S)
-    except KGError:
-        found = None
-    if found is None:
-        return with_well_known(WIKIDATA, blank_nodes=queries.dialect.blank_nodes is not None)
-    file.keep_prefixes(found)
-    return found
+        if found is not None:
+            self._file.keep_prefixes(found)
+        return found
+
+    async def _engine(self) -> Engine:
+        told, kept = self._endpoint.options, self._file.engine()
+        detector = Detector(self._endpoint, self._vocabulary, self._end)
+        dialect = told.dialect if told.dialect != "auto" else kept.dialect if kept else await detector.dialect()
+        if dialect is None:
+            return Engine("standard", "none" if told.text_search == "auto" else told.text_search)
+        index = told.text_search
+        if index != "auto":
+            found: TextSearch | None = index
+        else:
+            found = kept.text_search if kept else await detector.text_search(dialect)
+        if kept is None and found is not None and "auto" in {told.dialect, told.text_search}:
+            self._file.keep_engine(Engine(dialect, found))
+        return Engine(dialect, found or "none")
+
+
+def _fitting(engine: Engine) -> Engine:
+    """Return an engine without an index that it is not known to ask."""
+    fits = engine.text_search != "lucene" or DIALECTS[engine.dialect].text_search == "lucene"
+    return engine if fits else replace(engine, text_search="none")
 
 
 def _with_chosen(chosen: Mapping[str, str], found: Prefixes) -> Prefixes:
@@ -107,7 +151,7 @@ def _key(reached: EndpointOptions, vocabulary: Vocabulary) -> tuple[str, ...]:
     graphs = (*sorted(reached.default_graphs), "", *sorted(reached.named_graphs))
     usual = replace(Vocabulary(), languages=vocabulary.languages)
     relations = [] if vocabulary == usual else ["", *(iri.value for iri in (*vocabulary.labels, *vocabulary.types))]
-    return (reached.url, reached.dialect, *vocabulary.languages, "", *graphs, *relations)
+    return (reached.url, reached.dialect, reached.text_search, *vocabulary.languages, "", *graphs, *relations)
 
 
 def _shown(url: str) -> str:

@@ -19,6 +19,7 @@ from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema,
 from kg_adapters.prefixes import WELL_KNOWN, WIKIDATA, Prefixes, prefixes_in_use
 from kg_adapters.profile import GraphProfile
 from kg_adapters.sparql.asking import QueryAsker
+from kg_adapters.sparql.dialects import Engine
 from kg_adapters.sparql.queries.profiles import SurveyQueries
 from kg_adapters.sparql.rows import Bindings, rows
 from kg_adapters.sparql.solutions import Solutions
@@ -354,6 +355,7 @@ class EndpointContent:
         prefixes: The graph's prefixes, which stay as they are so that ids keep their meaning.
         schema: Its definition.
         profile: Its profile.
+        engine: What answers.
     """
 
     format: int
@@ -361,6 +363,7 @@ class EndpointContent:
     prefixes: Prefixes | None = None
     schema: GraphSchema | None = None
     profile: GraphProfile | None = None
+    engine: Engine | None = None
 
 
 _CONTENT: Final = TypeAdapter(EndpointContent)
@@ -387,6 +390,7 @@ class SchemaFile:
         name = hashlib.sha256("\n".join(key).encode()).hexdigest()[:24]
         self.path = cache_folder / FOLDER / f"{name}.json"
         self.profile_path = self.path.with_name(f"{name}-profile.json")
+        self.engine_path = self.path.with_name(f"{name}-engine.json")
         self._expiry_s = expiry_s
         self._clock = clock
 
@@ -403,6 +407,15 @@ class SchemaFile:
         """Return the profile, or None where none is kept that is young enough."""
         kept = self._read(self.profile_path)
         return kept.profile if self._is_young(kept.time) else None
+
+    def engine(self) -> Engine | None:
+        """Return the engine, or None where none is kept that was found lately."""
+        kept = self._read(self.engine_path)
+        return kept.engine if self._is_young(kept.time) else None
+
+    def keep_engine(self, engine: Engine) -> None:
+        """Write the engine that was found."""
+        self._write(self.engine_path, EndpointContent(FORMAT, self._clock(), engine=engine))
 
     def keep_prefixes(self, prefixes: Prefixes) -> None:
         """Write prefixes; a schema that went with other ones is dropped."""

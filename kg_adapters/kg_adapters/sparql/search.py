@@ -73,8 +73,8 @@ class EndpointSearch:
                 f"where that finds nothing, by letters shared with {looked_through}."
             )
         return (
-            f"Found by exact label, and by letters shared with {looked_through}, since this endpoint has no full-text "
-            "index in its settings: on a larger graph, ask for the exact name."
+            f"Found by exact label, and by letters shared with {looked_through}, since no full-text index of this "
+            "endpoint is known: on a larger graph, ask for the exact name."
         )
 
     async def search(self, text: str, *, limit: int, type: Node | None) -> Sequence[Candidate]:

@@ -237,13 +237,14 @@ async def _intact(settings: Settings, *, deep: bool) -> Finding:
     from anyio import to_thread
 
     from kg_adapters.local.store import open_store, verify_index, verify_store
+    from kg_adapters.protocol import SupportsEngineNote
     from kg_server.commands.graphs import opened, store_of
 
     async with opened(settings) as graph:
-        name = graph.name
+        name, note = graph.name, graph.engine_note if isinstance(graph, SupportsEngineNote) else ""
     folder = store_of(settings.graph, settings)
     if folder is None:
-        return Finding("ok", f"Graph {name} opens")
+        return Finding("ok", f"Graph {name} opens; {note}" if note else f"Graph {name} opens")
     if not deep:
         store = await to_thread.run_sync(open_store, folder)
         size = await to_thread.run_sync(verify_index, store)

@@ -66,7 +66,7 @@ def test_a_url_that_cannot_be_asked_is_refused_without_its_secrets() -> None:
         ({"USER": "me"}, "user and password go together"),
         ({"USER": "me", "TOKEN": "secret"}, "set either the token, or user and password"),
         ({"DEFAULT_GRAPHS": "no secret iri"}, "each must be an absolute IRI"),
-        ({"TEXT_SEARCH": "lucene"}, "set fuseki or graphdb"),
+        ({"TEXT_SEARCH": "lucene", "DIALECT": "virtuoso"}, "set fuseki or graphdb"),
     ],
 )
 def test_settings_that_do_not_fit_are_explained_without_their_secrets(
@@ -83,8 +83,10 @@ def test_a_call_is_answered_from_an_endpoint(cli: CommandLine, tmp_path: Path) -
         environ = {"KG_SEXTANT_ENDPOINT__DEFAULT_GRAPHS": "http://g/story"}
         run = cli.run("call", "GetNeighbor", "entity=Q1490", "--graph", endpoint.url, **environ)
         found = cli.run("call", "Retrieve", "text=Shinjko", "--graph", endpoint.url, **environ)
+        checked = cli.run("doctor", endpoint.url, **environ)
     assert (run.code, "\ncapital | Shinjuku" in plain(run.out)) == (0, True)
-    assert "since this endpoint has no full-text index in its settings" in found.out
+    assert "since no full-text index of this endpoint is known" in found.out
+    assert "opens; its engine is asked as standard, its full-text index as none" in checked.out
 
 
 def test_an_endpoint_that_is_away_is_named_with_what_to_do(cli: CommandLine) -> None:

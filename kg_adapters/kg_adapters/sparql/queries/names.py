@@ -198,6 +198,18 @@ class NameQueries:
         )
         return self._closest(found, text, pieces(text[: 4 * MAX_NAME]), limit)
 
+    def some(self, limit: int) -> str:
+        """Return the query for some names, as they come."""
+        return f"SELECT ?s ?a ?l {{ {self._names()} }} LIMIT {limit}"
+
+    def holding(self, word: str, index: TextSearch) -> str:
+        """Return the query for one name that a full-text index finds by a word of `words`.
+
+        Raises:
+            Unsupported: The engine is not known to have such an index.
+        """
+        return f"SELECT ?s ?a ?l {{ {self._matching([word], index, None)} }} LIMIT 1"
+
     def _closest(self, found: str, text: str, shared: Sequence[str], limit: int) -> str:
         """Return the query for the names `?t` that are most like a text among those found."""
         number = " + ".join(f"IF(CONTAINS(?t, {writing.text(piece)}), 1, 0)" for piece in shared)
