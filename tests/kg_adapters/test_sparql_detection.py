@@ -14,6 +14,7 @@ from kg_adapters.http.options import EndpointOptions
 from kg_adapters.registry import OpenOptions
 from kg_adapters.sparql.dialects import Engine
 from kg_adapters.sparql.opening import open_sparql
+from kg_adapters.testing import iri
 from remote_graphs import CITIES, answering_from
 
 # composeIndexStats of QLever's src/engine/ResponseJson.cpp at commit 1075455fa.
@@ -81,6 +82,12 @@ async def engine_of(server: FaultEndpoint, cache: Path, **options: object) -> En
         ({"Server": "Oxigraph/0.4"}, stalling, NO_INDEX, ("standard", "none")),
         ({"Server": "nginx"}, FORM, NO_INDEX, ("standard", "none")),
         ({}, refusing(404), NO_INDEX, ("standard", "none")),
+        (
+            {},
+            answering(b'{"x": "' + b"x" * 100_000 + b'"}', media_type="application/json"),
+            NO_INDEX,
+            ("standard", "none"),
+        ),
         ({}, answering("[1]", media_type="application/json"), NO_INDEX, ("standard", "none")),
     ],
 )
@@ -115,7 +122,27 @@ async def test_a_setting_is_not_questioned(tmp_path: Path) -> None:
         assert await engine_of(server, tmp_path, **told) == Engine("virtuoso", "none")
         assert await engine_of(server, tmp_path, text_search="none") == Engine("qlever", "none")
         assert await engine_of(server, tmp_path, dialect="standard") == Engine()
-        assert (len(server.requests), len(server.asked_about)) == (3, 1)
+        assert (len(server.requests), len(server.asked_about)) == (3, 2)
+
+
+@pytest.mark.parametrize(("allowed", "asked_for"), [("5s", None), ("9s", "7s"), ("soon", "7s")])
+async def test_no_query_asks_for_more_time_than_qlever_allows(
+    tmp_path: Path, allowed: str, asked_for: str | None
+) -> None:
+    # RuntimeParameters::toMap of QLever's src/global/RuntimeParameters.cpp; more is refused with 403 in Server.cpp.
+    settings = answering(json.dumps({"default-query-timeout": allowed}), media_type="application/json")
+
+    async def about(asked: Asked, wire: Wire) -> None:
+        await (settings if asked.parameters["cmd"] == ["get-settings"] else QLEVER)(asked, wire)
+
+    async with serving(engine_with({}, NO_INDEX)) as server:
+        server.about = about
+        for _ in range(2):
+            told = EndpointOptions(url=server.url, timeout_s=8.0)
+            graph = await open_sparql(server.url, OpenOptions(tmp_path), endpoint=told)
+            await graph.labels([iri("kyoto")])
+            await graph.aclose()
+            assert server.requests[-1].parameters.get("timeout") == ([asked_for] if asked_for else None)
 
 
 async def test_an_index_that_the_engine_refuses_to_use_is_none(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Finds out which engine answers at an endpoint, and which full-text index it has."""
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -10,7 +11,7 @@ from kg_adapters.errors import BackendTimeout, BackendUnavailable, KGError
 from kg_adapters.http.options import DialectName, TextSearch
 from kg_adapters.labels import Vocabulary
 from kg_adapters.sparql.asking import QueryAsker
-from kg_adapters.sparql.dialects import DIALECTS
+from kg_adapters.sparql.dialects import DIALECTS, Dialect
 from kg_adapters.sparql.endpoint import SparqlEndpoint
 from kg_adapters.sparql.queries.names import WILD_FROM, NameQueries, words
 from kg_adapters.sparql.rows import rows
@@ -19,6 +20,10 @@ from kg_adapters.terms import Literal
 # QLever answers with its statistics; Blazegraph describes itself to whoever sends no query.
 _PROBE: Final[Mapping[str, str]] = {"cmd": "stats"}
 _BLAZEGRAPH: Final = b"http://www.bigdata.com/rdf#/features/"
+_SETTINGS: Final[Mapping[str, str]] = {"cmd": "get-settings"}
+_LIMIT: Final = "default-query-timeout"
+_SECONDS: Final = re.compile(r"([0-9]{1,6})s")
+_MOST_BYTES: Final = 64_000
 _QLEVER: Final = frozenset({"git-hash-server", "num-triples-normal"})
 _NAMES: Final = 50
 _DOCUMENT: Final = TypeAdapter(dict[str, object])
@@ -61,28 +66,36 @@ class Detector:
 
     async def _described(self) -> DialectName | None:
         try:
-            described = await self._endpoint.about(_PROBE, timeout_s=self._left_s)
+            described = await self._about(_PROBE)
         except (BackendTimeout, BackendUnavailable):
             return None
         except KGError:
             return "standard"
         if _BLAZEGRAPH in described:
             return "blazegraph"
-        try:
-            return "qlever" if _DOCUMENT.validate_json(described).keys() >= _QLEVER else "standard"
-        except ValidationError:
-            return "standard"
+        return "qlever" if _document(described).keys() >= _QLEVER else "standard"
 
-    async def text_search(self, dialect: DialectName) -> TextSearch | None:
+    async def longest_limit_s(self, dialect: DialectName) -> float | None:
+        """Return the longest time, in seconds, that an engine lets a query ask for; None where it does not say so."""
+        if dialect != "qlever":
+            return None
+        try:
+            limit = _document(await self._about(_SETTINGS)).get(_LIMIT)
+        except KGError:
+            return None
+        seconds = _SECONDS.fullmatch(limit) if isinstance(limit, str) else None
+        return float(seconds[1]) if seconds else None
+
+    async def text_search(self, dialect: Dialect) -> TextSearch | None:
         """Return the full-text index of an engine; None where that cannot be found out now.
 
         A word of some name is looked for by the index; it takes two requests where the engine may have one.
         """
-        index = DIALECTS[dialect].text_search
+        index = dialect.text_search
         if index == "none":
             return "none"
-        asker = QueryAsker(self._endpoint, DIALECTS[dialect], self._endpoint.options.timeout_s)
-        queries = NameQueries(DIALECTS[dialect], self._vocabulary)
+        asker = QueryAsker(self._endpoint, dialect, self._endpoint.options.timeout_s)
+        queries = NameQueries(dialect, self._vocabulary)
         try:
             some = rows(await asker.ask(queries.some(_NAMES), timeout_s=self._left_s))
             names = [name.value for name in (row.term("l") for row in some) if isinstance(name, Literal)]
@@ -96,6 +109,16 @@ class Detector:
             return "none"
         return index if found.rows else "none"
 
+    async def _about(self, parameters: Mapping[str, str]) -> bytes:
+        return (await self._endpoint.about(parameters, timeout_s=self._left_s))[:_MOST_BYTES]
+
     @property
     def _left_s(self) -> float:
         return max(0.0, min(self._endpoint.options.timeout_s, self._end - anyio.current_time()))
+
+
+def _document(text: bytes) -> Mapping[str, object]:
+    try:
+        return _DOCUMENT.validate_json(text)
+    except ValidationError:
+        return {}

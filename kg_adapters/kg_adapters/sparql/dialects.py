@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -31,10 +31,22 @@ class BlankNodeNames:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """An engine and the full-text index that it has, as settings name them."""
+    """What is known of the engine behind an endpoint.
+
+    Args:
+        dialect: The engine, as settings name it.
+        text_search: The full-text index that it has.
+        longest_limit_s: The longest time, in seconds, that it lets a query ask for; None for that of the table.
+    """
 
     dialect: DialectName = "standard"
     text_search: TextSearch = "none"
+    longest_limit_s: float | None = None
+
+    def dialect_of(self) -> "Dialect":
+        """Return how it is asked."""
+        dialect = DIALECTS[self.dialect]
+        return dialect if self.longest_limit_s is None else replace(dialect, longest_limit_s=self.longest_limit_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,14 @@ import anyio
 from pydantic import ValidationError
 
 from kg_adapters.errors import InvalidRequest, KGError
-from kg_adapters.http.options import DialectName, EndpointOptions, TextSearch
+from kg_adapters.http.options import EndpointOptions
 from kg_adapters.labels import Vocabulary
 from kg_adapters.open_options import OpenOptions
 from kg_adapters.prefixes import WIKIDATA, Prefixes
 from kg_adapters.sparql.adapter import SparqlAdapter, SparqlParts
 from kg_adapters.sparql.asking import QueryAsker
 from kg_adapters.sparql.detection import Detector
-from kg_adapters.sparql.dialects import DIALECTS, Engine
+from kg_adapters.sparql.dialects import DIALECTS, Dialect, Engine
 from kg_adapters.sparql.endpoint import SparqlEndpoint
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.schema import SchemaFile, SurveyLimits, Surveyor, with_well_known
@@ -58,7 +58,7 @@ async def open_sparql(
     vocabulary = options.chosen.joined(usual, options.prefixes)
     file = SchemaFile(options.cache_folder, _key(reached, vocabulary))
     found, engine = await _Opening(answerer, vocabulary, file).found()
-    queries = Queries.of(DIALECTS[engine.dialect], vocabulary)
+    queries = Queries.of(engine.dialect_of(), vocabulary)
     asker = QueryAsker(answerer, queries.dialect, reached.timeout_s)
     prefixes = replace(found, blank_nodes=queries.dialect.blank_nodes is not None)
     return SparqlAdapter(
@@ -86,42 +86,48 @@ class _Opening:
         self._vocabulary = vocabulary
         self._file = file
         self._end = anyio.current_time() + OPENING_S
+        told = endpoint.options
+        self._told = Engine(
+            "standard" if told.dialect == "auto" else told.dialect,
+            "none" if told.text_search == "auto" else told.text_search,
+        )
 
     async def found(self) -> tuple[Prefixes, Engine]:
         """Return the prefixes and the engine; what could not be found out now is asked for at the next opening."""
-        told = self._endpoint.options
-        kept = self._file.engine() or Engine()
-        dialect = kept.dialect if told.dialect == "auto" else told.dialect
-        try:
-            prefixes = self._file.prefixes() or await self._surveyed(dialect)
-        except KGError:
-            # What does not answer is not asked for more.
-            index = kept.text_search if told.text_search == "auto" else told.text_search
-            return with_well_known(WIKIDATA, blank_nodes=False), _fitting(Engine(dialect, index))
-        return prefixes or with_well_known(WIKIDATA, blank_nodes=False), _fitting(await self._engine())
+        known = self._file.engine()
+        prefixes = self._file.prefixes()
+        if prefixes is None:
+            try:
+                prefixes = await self._surveyed((known or self._told).dialect_of())
+            except KGError:
+                # What does not answer is not asked for more.
+                known = known or self._told
+        engine = _fitting(known or await self._engine())
+        return prefixes or with_well_known(WIKIDATA, blank_nodes=False), engine
 
-    async def _surveyed(self, dialect: DialectName) -> Prefixes | None:
-        asker = QueryAsker(self._endpoint, DIALECTS[dialect], self._endpoint.options.timeout_s)
-        surveyor = Surveyor(asker, Queries.of(DIALECTS[dialect], self._vocabulary).survey)
+    async def _surveyed(self, dialect: Dialect) -> Prefixes | None:
+        asker = QueryAsker(self._endpoint, dialect, self._endpoint.options.timeout_s)
+        surveyor = Surveyor(asker, Queries.of(dialect, self._vocabulary).survey)
         found = await surveyor.prefixes(timeout_s=OPENING_S)
         if found is not None:
             self._file.keep_prefixes(found)
         return found
 
     async def _engine(self) -> Engine:
-        told, kept = self._endpoint.options, self._file.engine()
+        told = self._endpoint.options
+        if "auto" not in {told.dialect, told.text_search}:
+            return self._told
         detector = Detector(self._endpoint, self._vocabulary, self._end)
-        dialect = told.dialect if told.dialect != "auto" else kept.dialect if kept else await detector.dialect()
+        dialect = await detector.dialect() if told.dialect == "auto" else told.dialect
         if dialect is None:
-            return Engine("standard", "none" if told.text_search == "auto" else told.text_search)
-        index = told.text_search
-        if index != "auto":
-            found: TextSearch | None = index
-        else:
-            found = kept.text_search if kept else await detector.text_search(dialect)
-        if kept is None and found is not None and "auto" in {told.dialect, told.text_search}:
-            self._file.keep_engine(Engine(dialect, found))
-        return Engine(dialect, found or "none")
+            return self._told
+        engine = replace(self._told, dialect=dialect, longest_limit_s=await detector.longest_limit_s(dialect))
+        index = await detector.text_search(engine.dialect_of()) if told.text_search == "auto" else told.text_search
+        if index is None:
+            return engine
+        engine = replace(engine, text_search=index)
+        self._file.keep_engine(engine)
+        return engine
 
 
 def _fitting(engine: Engine) -> Engine:
