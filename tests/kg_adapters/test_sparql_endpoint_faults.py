@@ -28,6 +28,7 @@ from fault_endpoint import (
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest, KGError
 from kg_adapters.http.failures import Failure, FailureMessages, Refusal
 from kg_adapters.http.options import EndpointOptions
+from kg_adapters.open_options import setting
 from kg_adapters.sparql.endpoint import SparqlEndpoint
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.terms import Iri
@@ -271,6 +272,15 @@ def test_what_an_engine_says_is_told_in_short(text: str, quoted: str) -> None:
             Told(
                 BackendTimeout,
                 "gave up on the query (HTTP 429): Operation timed out. Last operation: Join on ?x. " + LESS,
+            ),
+        ),
+        (
+            403,  # verifyUserSubmittedQueryTimeout in the same file
+            "User submitted timeout was higher than what is currently allowed by this instance (5s).",
+            Told(
+                BackendError,
+                "allows less time for a query than it was asked for (HTTP 403): User submitted timeout was higher than "
+                f"what is currently allowed by this instance (5s). Lower {setting('timeout_s')}.",
             ),
         ),
         (

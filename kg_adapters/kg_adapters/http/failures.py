@@ -34,6 +34,7 @@ _OUT_OF_MEMORY: Final = re.compile(
     r"Tried to allocate|MemoryLimitExceeded|OutOfMemoryError|Insufficient free heap memory|transitive temp memory",
     re.IGNORECASE,
 )
+_QLEVER_LIMIT: Final = "User submitted timeout was higher"
 # QLever reports with 429 that a query was cancelled, most often by its time limit.
 _QLEVER_CANCELLED: Final = re.compile(r"Operation (?:timed out|was manually cancelled)")
 # Virtuoso answers 500 to queries that it does not want; states 08 and 40 are its own trouble.
@@ -122,6 +123,9 @@ class FailureMessages:
             return Failure(
                 BackendTimeout(f"{self._who} gave up on the {self._asked} (HTTP {status}){said} Ask for less at once.")
             )
+        if status == 403 and reason.startswith(_QLEVER_LIMIT):
+            what = f"allows less time for a {self._asked} than it was asked for (HTTP 403){said}"
+            return Failure(BackendError(f"{self._who} {what} Lower {setting('timeout_s')}."))
         if status == 500 and _VIRTUOSO_REFUSAL.search(reason):
             return Failure(BackendError(f"{self._who} refuses this query (HTTP 500){said} Change it, or ask for less."))
         return self._unserved(refusal, said)
