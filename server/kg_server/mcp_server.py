@@ -34,6 +34,7 @@ from kg_adapters.errors import BackendTimeout, GraphReplaced, InvalidRequest, KG
 from kg_adapters.open_options import setting
 from kg_adapters.protocol import KGAdapter, SupportsSnapshots
 from kg_boundary.shown import clipped, in_plain_words, in_quotes, visible_line, visible_lines
+from kg_server.answers.results import Result
 from kg_server.callers import caller
 from kg_server.naming.refusals import closest
 from kg_server.serving.messages import LISTEN
@@ -64,7 +65,7 @@ async def consistently(graph: KGAdapter | None, ask: Callable[[], Awaitable[T]])
 Schema: TypeAlias = dict[str, Any]
 
 INPUT_KEYS: Final = ("type", "enum", "items", "description", "minimum", "maximum", "default")
-OUTPUT_KEYS: Final = ("type", "description")
+OUTPUT_KEYS: Final = ("description",)
 FAR_AWAY: Final = 1_000
 
 
@@ -74,23 +75,16 @@ def listed(tool: Tool) -> Tool:
     slim = {"input_schema": _slim(tool.input_schema["properties"], INPUT_KEYS) | required}
     if tool.output_schema is not None:
         properties: Mapping[str, Schema] = tool.output_schema["properties"]
-        # What may be null is not in every answer.
-        always = {name: each for name, each in properties.items() if {"type": "null"} not in each.get("anyOf", ())}
-        output = _slim(always, OUTPUT_KEYS)
-        output["properties"] = {name: _without_text(each) for name, each in output["properties"].items()}
-        slim["output_schema"] = output
+        # What all answers have, the instructions say once.
+        own = {name: each for name, each in properties.items() if name not in Result.model_fields}
+        # What may be null is not in every answer of the tool.
+        always = {name: each for name, each in own.items() if {"type": "null"} not in each.get("anyOf", ())}
+        slim["output_schema"] = _slim(always, OUTPUT_KEYS)
     return tool.model_copy(update=slim)
 
 
 def _slim(properties: Mapping[str, Schema], keys: tuple[str, ...]) -> Schema:
     return {"type": "object", "properties": {name: _field(each, keys) for name, each in properties.items()}}
-
-
-def _without_text(field: Schema) -> Schema:
-    """Return a field without a type that its description shows, or that is text, as most are."""
-    if "description" in field:
-        return {"description": field["description"]}
-    return {} if field == {"type": "string"} else field
 
 
 def _field(field: Schema, keys: tuple[str, ...]) -> Schema:

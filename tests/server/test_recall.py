@@ -110,7 +110,7 @@ async def test_recall_is_offered_only_where_learning_is_on_and_the_list_stays_sm
         async with Client(build_server(tokyo, each)) as client:
             tools = (await client.list_tools()).tools
         listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
-        assert token_count(json.dumps(listed, separators=(",", ":"))) <= 3_000
+        assert token_count(json.dumps(listed, separators=(",", ":"))) <= 2_700
         named.append("Recall" in {tool.name for tool in tools})
     assert named == [False, True]
     assert not (tmp_path / EXPERIENCE_FILE).exists()
