@@ -21,6 +21,7 @@ from kg_adapters.terms import Node, Term
 from kg_adapters.testing import ntriples
 from kg_server.mcp_server import SextantServer
 from kg_server.naming.meaning import Meaning
+from kg_server.notes import NotesFile
 from kg_server.observation.scoring import Scorer
 from kg_server.observation.search import Observation
 from kg_server.schema_view import SchemaCache
@@ -127,5 +128,5 @@ def ranking_server(graph: KGAdapter, scorer: Scorer, timeout_s: float = 10) -> S
     """Return a server whose `observe` ranks by one scorer."""
     server = SextantServer("test", version="1", timeout_s=timeout_s)
     schemas: SchemaCache = AnswerCache(1, 600)
-    Tools(graph, Settings(timeout_s=timeout_s), Ranking(graph, scorer), schemas).provide(server)
+    Tools(graph, Settings(timeout_s=timeout_s), Ranking(graph, scorer), schemas, NotesFile()).provide(server)
     return server

@@ -36,12 +36,13 @@ from kg_boundary.secrets import Redactor
 from kg_boundary.shown import visible_lines
 from kg_server.compose.tool import ComposeTool
 from kg_server.concurrency import load
-from kg_server.instructions import Instructing, instructions_for
+from kg_server.instructions import Instructing
 from kg_server.mcp_server import SextantServer
 from kg_server.memory.store import MemoryLimits, MemoryStore
 from kg_server.memory.tool import MemoryTools
 from kg_server.names import names_of
 from kg_server.naming.meaning import Meaning
+from kg_server.notes import NotesFile, Preferring
 from kg_server.settings import Settings
 from kg_server.tools import Tools
 
@@ -298,8 +299,9 @@ MAX_TOKENS = 4_000
 class Resources:
     """What can be read without a tool."""
 
-    def __init__(self, graph: KGAdapter, meaning: Meaning, schemas: "SchemaCache") -> None:
+    def __init__(self, graph: KGAdapter, meaning: Meaning, schemas: "SchemaCache", notes: NotesFile) -> None:
         self._graph = graph
+        self._notes = notes
         self._schemas = schemas
         self._meaning = meaning
 
@@ -322,7 +324,14 @@ class Resources:
         from kg_server.schema_view import schema_view
 
         try:
-            answer = await schema_view(self._graph, self._meaning, self._schemas, about=None, max_tokens=MAX_TOKENS)
+            answer = await schema_view(
+                self._graph,
+                self._meaning,
+                self._schemas,
+                about=None,
+                max_tokens=MAX_TOKENS,
+                notes=await self._notes.read(),
+            )
         except KGError as error:
             raise ResourceError(visible_lines(str(error))) from error
         return answer.text
@@ -392,18 +401,19 @@ def build_server(
         from kg_server.serving.audit import Accounting
 
         server.middleware.append(Accounting(server.tool_names, watchers))
-    server.middleware.append(Instructing(lambda tools: instructions_for(graph, tools, profile), server.callable_tools))
+    notes = NotesFile.of(settings.graph, settings.notes)
+    server.middleware.extend((Instructing(graph, profile, notes, server.callable_tools), Preferring(graph, notes)))
     meaning = Meaning(graph, settings)
     server.call_at_end(meaning.aclose)
     schemas: SchemaCache = AnswerCache(MOST_SCHEMAS, SCHEMA_KEPT_S)
-    Tools(graph, settings, meaning, schemas).provide(server)
+    Tools(graph, settings, meaning, schemas, notes).provide(server)
     ComposeTool(graph, settings, meaning).provide(server)
     if not settings.hosting.read_only:
         memories = cache(partial(memories_of, settings))
         if settings.memory.database is not None:
             memories()  # What it needs and is missing is reported at the start.
         MemoryTools(graph, memories, _memory_limits(settings), settings).provide(server)
-    Resources(graph, meaning, schemas).provide(server)
+    Resources(graph, meaning, schemas, notes).provide(server)
     solved = experience_of(settings)
     if solved is not None:
         from kg_server.memory.experience import RecallTool

@@ -8,6 +8,7 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import KGAdapter
 from kg_boundary.shown import in_quotes
+from kg_server.notes import NotesFile
 from kg_server.schema import MAX_EXAMPLE, facts_with_examples
 
 INSTRUCTIONS: Final = """\
@@ -29,22 +30,28 @@ WAYS: Final = (
 """The tools for each kind of question; the first word of each is its name."""
 KEEPING: Final = "memory-append"
 UNTOLD: Final = "Schema tells which kinds of facts it has."
+MAX_ABOUT: Final = 400
 _HANDSHAKES: Final = frozenset({"initialize", "server/discover"})
 
 
-def instructions_for(graph: KGAdapter, tools: Collection[str], profile: GraphProfile | None = None) -> str:
+def instructions_for(
+    graph: KGAdapter, tools: Collection[str], profile: GraphProfile | None = None, about: str = ""
+) -> str:
     """Return the instructions for a model that has these tools.
 
     Args:
         graph: The graph that is served.
         tools: The names of the tools.
         profile: What is known of the graph, where that is known before anybody asks.
+        about: What its owner's notes say it is about, on one line.
     """
     bare = graph.prefixes.entities is not None
     ids = "as the graph writes them, or prefixed names, or full IRIs." if bare else "prefixed names or full IRIs."
     facts = "" if profile is None else facts_with_examples(profile, graph.vocabulary)
     if not facts and "Schema" in tools:
         facts = UNTOLD
+    if about:
+        facts = f"Its owner notes: {in_quotes(about, MAX_ABOUT)}. {facts}".rstrip()
     known = ((question, [way for way in ways if way.split()[0] in tools]) for question, ways in WAYS)
     parts = [f"{question}, {' or '.join(ways)}" for question, ways in known if ways]
     if KEEPING in tools:
@@ -58,17 +65,24 @@ class Instructing:
     """Middleware that gives each caller the instructions for its tools.
 
     Args:
-        text_for: Writes them.
+        graph: The graph that is served.
+        profile: What is known of the graph, where that is known before anybody asks.
+        notes: What its owner wrote of it.
         tools: Returns the names of the tools of the caller.
     """
 
-    def __init__(self, text_for: Callable[[Collection[str]], str], tools: Callable[[], Collection[str]]) -> None:
-        self._text_for = text_for
+    def __init__(
+        self, graph: KGAdapter, profile: GraphProfile | None, notes: NotesFile, tools: Callable[[], Collection[str]]
+    ) -> None:
+        self._graph = graph
+        self._profile = profile
+        self._notes = notes
         self._tools = tools
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Pass a message on, and add the instructions to a handshake."""
         result = await call_next(ctx)
-        if ctx.method in _HANDSHAKES and isinstance(result, dict):
-            return {**result, "instructions": self._text_for(self._tools())}
-        return result
+        if ctx.method not in _HANDSHAKES or not isinstance(result, dict):
+            return result
+        about = (await self._notes.read()).about
+        return {**result, "instructions": instructions_for(self._graph, self._tools(), self._profile, about)}

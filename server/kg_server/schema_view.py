@@ -26,6 +26,7 @@ from kg_server.names import MAX_LABEL, Names, names_of
 from kg_server.naming.entities import identify
 from kg_server.naming.meaning import Meaning, near_classes, near_relations
 from kg_server.naming.refusals import id_of, is_word
+from kg_server.notes import Notes
 from kg_server.ontology import Declared, class_count
 from kg_server.ontology_view import OntologyView
 from kg_server.schema import (
@@ -55,6 +56,8 @@ TOKENS_A_CLASS_WITH_FACTS = 40
 TOKENS_A_LINE = 5
 PREFIX_SHARE = 0.25
 PREFIX_TOKENS = 300
+NOTES_SHARE = 0.25
+"""The part of an answer that notes may take."""
 MOST_TOLD = 200
 """How many facts a line tells where there is room for all."""
 _PLURALS: Final[Mapping[Kind, str]] = {"class": "classes", "relation": "relations", "feature": "features"}
@@ -144,9 +147,32 @@ def sizes_of(entries: Iterable[SchemaEntry], schema: GraphSchema, *, listed_only
 
 
 async def schema_view(
-    graph: KGAdapter, meaning: Meaning, cache: SchemaCache, *, about: str | None, max_tokens: int
+    graph: KGAdapter,
+    meaning: Meaning,
+    cache: SchemaCache,
+    *,
+    about: str | None,
+    max_tokens: int,
+    notes: Notes | None = None,
 ) -> Answer:
-    """Answer Schema: the whole definition, the profile of the class that a text names, or what is like the text."""
+    """Answer Schema: the whole definition, the profile of the class that a text names, or what is like the text.
+
+    What the notes say of it comes first.
+    """
+    for_notes = 0 if notes is None else notes.tokens(int(max_tokens * NOTES_SHARE))
+    answer = await _without_notes(graph, meaning, cache, about, max_tokens - for_notes)
+    if notes is None or not for_notes:
+        return answer
+    assert isinstance(answer.result, SchemaResult)  # noqa: S101 - Schema has no other
+    found = answer.result
+    names = (*found.classes, *found.relations, *found.features, *found.labels.values())
+    lines = await off_loop(lambda: notes.fitting(about, names, for_notes))
+    return replace(answer, lines=(*lines, *answer.lines))
+
+
+async def _without_notes(
+    graph: KGAdapter, meaning: Meaning, cache: SchemaCache, about: str | None, max_tokens: int
+) -> Answer:
     schema, profile = await graph.schema(), await graph.profile()
 
     async def first_seen() -> SchemaSeen:

@@ -339,6 +339,11 @@ class Settings(Section):
         description="The graph: `sample`, `sample:world`, RDF files, a store, an endpoint's URL, `wikidata`, or "
         "`SCHEME:REST` for an installed adapter.",
     )
+    notes: Path | None = Field(
+        default=None,
+        description="The file of notes about the graph (Markdown); default: `notes.md` in its store or folder, or "
+        "`NAME.notes.md` beside its file.",
+    )
     cache_folder: Path = Field(
         default_factory=_cache_folder, description="The folder of imported files; it can be deleted at any time."
     )

@@ -30,6 +30,7 @@ from kg_server.answers.results import (
 from kg_server.concurrency import load, reporting
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.naming.meaning import Meaning
+from kg_server.notes import NotesFile
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -62,10 +63,14 @@ class Tools:
         settings: Limits and defaults.
         meaning: What finds entities by what they are, and ranks facts.
         schemas: Where answers of Schema are cached.
+        notes: What the graph's owner wrote of it.
     """
 
-    def __init__(self, graph: KGAdapter, settings: Settings, meaning: Meaning, schemas: "SchemaCache") -> None:
+    def __init__(
+        self, graph: KGAdapter, settings: Settings, meaning: Meaning, schemas: "SchemaCache", notes: NotesFile
+    ) -> None:
         self._schemas = schemas
+        self._notes = notes
         self._graph = graph
         self._sparql = graph if isinstance(graph, SupportsSparql) else None
         self._settings = settings
@@ -259,7 +264,10 @@ class Tools:
         from kg_server.schema_view import schema_view
 
         budget = max_tokens or self._settings.max_tokens
-        answer = await schema_view(self._graph, self._meaning, self._schemas, about=about, max_tokens=budget)
+        notes = await self._notes.read()
+        answer = await schema_view(
+            self._graph, self._meaning, self._schemas, about=about, max_tokens=budget, notes=notes
+        )
         return answer.to_mcp()
 
     async def sparql(

@@ -26,7 +26,7 @@ from kg_adapters.local.checksums import (
     require_sealed,
     sealed_files,
 )
-from kg_adapters.local.swap import recover
+from kg_adapters.local.swap import NOTES_FILE, recover
 from kg_adapters.prefixes import Prefixes
 from kg_boundary.regular_files import read_regular
 
@@ -258,7 +258,7 @@ def write_store_info(folder: Path, info: StoreInfo) -> None:
 
 
 def stored_files(folder: Path) -> tuple[SealedFile, ...]:
-    """Return the files below a folder with their fingerprints, but Oxigraph's, which have a seal of their own."""
+    """Return the files below a folder with their fingerprints, but Oxigraph's, which have their own, and notes."""
     return sealed_files(folder, _lasting_files(folder))
 
 
@@ -269,7 +269,8 @@ def _digest(info: StoreInfo) -> str:
 def _lasting_files(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.rglob("*")):
         place = path.relative_to(folder)
-        if path.is_file() and place.parts[0] not in {OXIGRAPH_FOLDER, STORE_FILE} and not path.name.endswith(".lock"):
+        left_out = place.parts[0] in {OXIGRAPH_FOLDER, STORE_FILE, NOTES_FILE} or path.name.endswith(".lock")
+        if path.is_file() and not left_out:
             yield path
 
 

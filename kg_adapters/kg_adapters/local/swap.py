@@ -6,8 +6,12 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
+from typing import Final
 
 from kg_adapters.errors import InvalidSource
+
+NOTES_FILE: Final = "notes.md"
+"""What a graph's owner writes about it, inside a store; people edit it, and an import keeps it."""
 
 
 @contextmanager
@@ -43,6 +47,7 @@ def exclusively(target: Path, on_wait: Callable[[], None] = lambda: None) -> Gen
 def replacing(target: Path) -> Generator[Path]:
     """Give an empty folder beside `target` that takes its place when the block ends without an error.
 
+    Notes in `target` are copied into the new folder.
     Only for the holder of `exclusively(target)`: what dead holders left beside `target` is cleared away first.
     """
     _restore(target)
@@ -53,6 +58,10 @@ def replacing(target: Path) -> Generator[Path]:
     try:
         yield building
         _sync(building)
+        # The last thing, as somebody may be editing them.
+        if (notes := target / NOTES_FILE).is_file():
+            shutil.copy2(notes, building / NOTES_FILE)
+            _sync_one(building / NOTES_FILE)
         _exchange(building, target)
     finally:
         shutil.rmtree(building, ignore_errors=True)

@@ -93,7 +93,7 @@ class Heard:
 
     def note(self, *pieces: str | Term | Over) -> None:
         """Remember a remark, unless it is empty."""
-        if pieces:
+        if any(pieces):
             self.notes[pieces] = None
 
 
@@ -453,7 +453,7 @@ class Routes:
 
     async def _called(self, leg: Leg, sort: Sort, nodes: tuple[Node, ...]) -> Chosen:
         found = await relation_of(self._graph, leg.name.text, sort, around=nodes)
-        if found.relation in self._graph.vocabulary.labels and found.name != found.relation.local_part:
+        if found.preferred or ((to := found.relation) in self._graph.vocabulary.labels and found.name != to.local_part):
             self._heard.note(found.said(await names_of(self._graph, found.relations)).strip())
         if len(found.relations) > 1:
             found = replace(found, relations=await self._of_sort(found.relations, sort))

@@ -1,7 +1,8 @@
 """Relations and features by id or by name: the same rules in every tool.
 
-A text is first an id; then a label, else an alias or the local part of an IRI, the same but for case, accents, blanks
-and punctuation. An id means one relation, a name all that are called so.
+A text is first an id; then a name that the notes of the graph's owner give a relation; then a label, else an alias or
+the local part of an IRI, the same but for case, accents, blanks and punctuation. An id means one relation, a name all
+that are called so.
 """
 
 import re
@@ -25,6 +26,7 @@ from kg_server.answers.results import Verdict
 from kg_server.names import MAX_LABEL, Names, names_of, plural
 from kg_server.naming.misspelling import slips_between, words_of
 from kg_server.naming.refusals import id_of
+from kg_server.notes import preferred_id
 from kg_server.ontology import PROPERTY_KINDS
 
 Sort: TypeAlias = Choice["relation", "feature"]
@@ -55,10 +57,12 @@ class Chosen:
     Args:
         relations: The relations.
         name: Their name; None where the text is an id.
+        preferred: Whether the notes of the graph's owner say so.
     """
 
     relations: tuple[Iri, ...]
     name: str | None = None
+    preferred: bool = False
 
     @property
     def relation(self) -> Iri:
@@ -73,7 +77,8 @@ class Chosen:
         known = names.labels.get(self.relation) or own_name(self.relation).text
         if self.name is None or self.name == known or len(self.relations) > 1:
             return ""
-        return f"{in_quotes(self.name, MAX_LABEL)} is read as {names.relation(self.relation)}. "
+        why = ", by the notes of this graph" if self.preferred else ""
+        return f"{in_quotes(self.name, MAX_LABEL)} is read as {names.relation(self.relation)}{why}. "
 
     def shown(self, names: Names) -> str:
         """Return the relation as people read it; of several their name, and how many there are."""
@@ -169,6 +174,8 @@ async def relation_of(
     relation = _as_id(graph, text)
     if relation is not None and (trusting or await _occurs(graph, relation)):
         return Chosen((relation,))
+    if (preferred := await _preferred(graph, text)) is not None:
+        return Chosen((preferred,), text, preferred=True)
     found = await graph.find_relations(text, limit=_FOUND)
     called = _same(graph, text, found)
     there: Sequence[Iri] = ()
@@ -182,6 +189,13 @@ async def relation_of(
     if (label := await _names(graph, text)) is not None:
         return Chosen((label,), text)
     raise await _refusal(graph, text, relation, sort, there, sample)
+
+
+async def _preferred(graph: KGAdapter, text: str) -> Iri | None:
+    """Return the relation that a name means by the notes of the graph's owner; None where they do not say so."""
+    preferred = await preferred_id(graph, text)
+    relation = None if preferred is None else _as_id(graph, preferred)
+    return relation if relation is not None and await _occurs(graph, relation) else None
 
 
 async def _names(graph: KGAdapter, text: str) -> Iri | None:
@@ -227,6 +241,8 @@ async def relations_named(graph: KGAdapter, text: str) -> tuple[Verdict, Sequenc
     relation = _as_id(graph, text)
     if relation is not None and await _occurs(graph, relation):
         return "exact", [RelationCandidate(relation, 1.0, "id", text)]
+    if (preferred := await _preferred(graph, text)) is not None:
+        return "exact", [RelationCandidate(preferred, 1.0, "alias", text)]
     found = await graph.find_relations(text, limit=_FOUND)
     if called := _same(graph, text, found):
         return "exact", called
