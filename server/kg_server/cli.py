@@ -27,6 +27,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "replay": ("ask:replay", "Repeat a recorded run of `ask`."),
     "import": ("import_:import_", "Import files into a store that opens at once."),
     "subgraph": ("subgraph:subgraph", "Extract the neighbourhood of entities into a store."),
+    "notes": ("notes:notes", "Check or draft the notes of a graph."),
     "doctor": ("doctor:doctor", "Check the installation, settings and a graph."),
     "token": ("token:token", "Make and revoke tokens for callers over HTTP."),
     "eval": ("evaluate:evaluate", "Run benchmarks on your model."),

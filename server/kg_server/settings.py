@@ -449,6 +449,7 @@ class Settings(Section):
 
 OF_A_GRAPH: Final = (
     "graph",
+    "notes",
     "languages",
     "prefixes",
     "relations",

@@ -129,6 +129,8 @@ async def _checked(called: Invocation, loaded: LoadedSettings, deep: bool) -> As
         except (KGError, OSError) as error:
             yield Finding("fail", f"Graph {loaded.settings.graph}: {error}")
             return
+    async for finding in _noted(loaded.settings):
+        yield finding
 
 
 def _packages() -> Iterator[Finding]:
@@ -277,3 +279,21 @@ async def _answering(settings: Settings) -> Finding:
     if result.is_error:
         return Finding("fail", f"The first tool call was refused: {text_of(result)}")
     return Finding("ok", f"{len(tools)} tools; the first call took {took_ms:.0f} ms")
+
+
+async def _noted(settings: Settings) -> AsyncIterator[Finding]:
+    """Check the notes of the graph: their form, preferred relations, and the calls of their examples."""
+    from kg_server.commands.notes import CHECK_S, checked_notes
+
+    try:
+        found = await checked_notes(settings, CHECK_S)
+    except KGError as error:
+        yield Finding("fail", f"The notes cannot be checked: {error}")
+        return
+    if found is None:
+        yield Finding("ok", "The graph has no notes", detail=True)
+        return
+    for problem in found.told():
+        yield Finding("warn", problem)
+    if not found.problems:
+        yield Finding("ok", f"Notes {found.file}: {counted(len(found.notes.examples), 'example')} checked")

@@ -14,7 +14,7 @@ import anyio
 import typer
 
 from kg_adapters.embedding import LexicalEmbedder, OpenAiEmbedder
-from kg_adapters.errors import InvalidRequest, InvalidSource, Unsupported
+from kg_adapters.errors import InvalidRequest, InvalidSource, KGError, Unsupported
 from kg_adapters.files.sources import TABLES, FileState, Source, gather_sources, look
 from kg_adapters.labels import chosen_prefixes
 from kg_adapters.local.store import open_store
@@ -64,6 +64,8 @@ async def _embed(folder: Path, settings: Settings, progress: OnEmbedding) -> str
 
 STANDARD_INPUT: Final = Path("-")
 _CHUNK: Final = 1 << 20
+_NOTES_S: Final = 5.0
+"""How long the calls of notes may take at the end of an import."""
 _INFLATED: Final = "imports.inflate_mb"
 
 
@@ -311,6 +313,8 @@ class _Work:
         if not self.as_json:
             for line in (*usage, *(end_lines(self.to, self.settings, report) if ends else ())):
                 say(line)
+        for line in anyio.run(_note_problems, str(self.to.absolute()), self.settings):
+            warn(line)
 
     def go_on(self, watched: "Watch", files: Sequence[Path], *, update: bool) -> None:
         """Import what changes until somebody interrupts it.
@@ -332,6 +336,18 @@ class _Work:
                         self.do(change.fresh, update=True)
                 except InvalidSource as error:
                     warn(f"{error}\nThe store is unchanged. Watching goes on.")
+
+
+async def _note_problems(store: str, settings: Settings) -> Sequence[str]:
+    """Return what is wrong with the notes in a store that was just built, which fails no import."""
+    from kg_server.commands.notes import checked_notes
+
+    named = settings.model_copy(update={"graph": store, "notes": None})
+    try:
+        found = await checked_notes(named, _NOTES_S)
+    except KGError as error:
+        return (f"The notes in the store cannot be checked: {error}",)
+    return () if found is None else found.told()
 
 
 def _usual_options(settings: Settings) -> "ImportOptions":
