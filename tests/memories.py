@@ -12,6 +12,7 @@ from mcp.types import TextResourceContents
 
 from calls import UNHURRIED, Reply, reply_of, rows
 from kg_adapters.protocol import KGAdapter
+from kg_adapters.terms import BlankNode
 from kg_server.mcp_server import SextantServer
 from kg_server.memory.postgres_storage import PostgresStorage
 from kg_server.memory.sqlite_storage import SqliteStorage
@@ -126,12 +127,17 @@ def network(facts: Iterable[KeptFact]) -> tuple[Place, ...]:
     for each in facts:
         if any(each.statement == held.statement for path in paths for held in path):
             continue
-        path = next((path for path in paths if path[-1].tail == each.head), None)
+        path = next((path for path in paths if leads_to(path[-1], each)), None)
         if path is None:
             paths.append([each])
         else:
             path.append(each)
     return tuple(Place(number, at, fact) for number, path in enumerate(paths) for at, fact in enumerate(path))
+
+
+def leads_to(last: KeptFact, fact: KeptFact) -> bool:
+    """Return whether a path that ends in a fact goes on with another: a blank node is one of its graph alone."""
+    return last.tail == fact.head and (last.graph == fact.graph or not isinstance(fact.head, BlankNode))
 
 
 def files_in(folder: Path) -> list[str]:

@@ -1,5 +1,5 @@
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -27,7 +27,7 @@ CITY = ["Q1490", "P31", "Q515"]
 class Stuck(MemoryStore):
     """A store that never answers."""
 
-    async def read(self, handle: str, graph: str, *, owner: str = "") -> Contents:
+    async def read(self, handle: str, graph: str, *, others: Collection[str] = (), owner: str = "") -> Contents:
         await anyio.sleep_forever()
         raise AssertionError
 
@@ -35,7 +35,7 @@ class Stuck(MemoryStore):
 class Gone(MemoryStore):
     """A store behind which there is nothing any more."""
 
-    async def read(self, handle: str, graph: str, *, owner: str = "") -> Contents:
+    async def read(self, handle: str, graph: str, *, others: Collection[str] = (), owner: str = "") -> Contents:
         raise BackendUnavailable("The memory cannot be reached.")
 
 

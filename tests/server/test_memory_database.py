@@ -69,11 +69,14 @@ async def test_what_is_read_stays_whole_while_another_server_deletes_it(
     assert (len(contents.places), contents.damaged) == (2, ())
 
 
-async def test_tables_of_the_version_before_owners_are_upgraded_by_the_first_that_reads_them(
+async def test_tables_of_a_version_before_owners_are_upgraded_by_the_first_that_reads_them(
     stored: Stored, postgres: PostgresServer
 ) -> None:
     handle = (await stored().append(None, "graph", [fact(1, 2)])).handle
-    changed(postgres, "ALTER TABLE memories DROP COLUMN owner; UPDATE version SET number = 3")
+    changed(
+        postgres,
+        "ALTER TABLE memories DROP COLUMN owner; ALTER TABLE facts DROP COLUMN graph; UPDATE version SET number = 3",
+    )
     assert len((await stored().read(handle, "graph")).places) == 1
     with pytest.raises(InvalidRequest, match="No memory has this handle"):
         await stored().read(handle, "graph", owner="token:ann")
@@ -82,13 +85,13 @@ async def test_tables_of_the_version_before_owners_are_upgraded_by_the_first_tha
 async def test_tables_of_a_later_version_are_refused_and_left_alone(stored: Stored, postgres: PostgresServer) -> None:
     store = stored()
     handle = (await store.append(None, "graph", [fact(1, 2)])).handle
-    changed(postgres, "UPDATE version SET number = 5")
+    changed(postgres, "UPDATE version SET number = 6")
     for call in (store.read(handle, "graph"), store.append(handle, "graph", [fact(2, 3)]), stored().check()):
         with pytest.raises(
-            InvalidSource, match=r"has format 5; this version reads 4. Nothing was changed. Use the ver"
+            InvalidSource, match=r"has format 6; this version reads 5. Nothing was changed. Use the ver"
         ):
             await call
-    changed(postgres, "UPDATE version SET number = 4")
+    changed(postgres, "UPDATE version SET number = 5")
     assert len((await store.read(handle, "graph")).places) == 1
 
 

@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 from mcp import Client
 
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal
+from kg_adapters.prefixes import Prefixes
+from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal, Node
 from kg_server.app import MEMORY_FILE
 from kg_server.memory.checking import check
-from kg_server.memory.lines import Written, triples_in
+from kg_server.memory.lines import Written, marked, triples_in, unmarked
 from kg_server.memory.statements import NodeMention, Stated, Value, read_statements
 from kg_server.memory.store import MemoryLimits
+from kg_server.names import Names
 from memories import Memory, facts_of
 from server_processes import address_of, started
 
@@ -162,6 +164,45 @@ LINES = st.lists(
 def test_any_lines_are_triples_or_stay_as_they_were(lines: list[str]) -> None:
     for each in triples_in(lines):
         assert each in lines if isinstance(each, str) else len(each) == 3
+
+
+@given(
+    st.lists(st.text(alphabet="ab()[]:|, ", max_size=12), min_size=3, max_size=3),
+    st.sampled_from(["films", "wikidata-2", ""]),
+    st.booleans(),
+)
+def test_lines_state_their_triples_with_the_graphs_that_mark_their_relations(
+    labels: list[str], graph: str, backwards: bool
+) -> None:
+    ends = Iri("http://ex.org/a"), Iri("http://ex.org/r"), Iri("http://ex.org/b")
+    shown: dict[Node, str] = {
+        node: text for node, label in zip(ends, labels, strict=True) if (text := " ".join(label.split()))
+    }
+    names = Names(
+        Prefixes({"ex": "http://ex.org/"}),
+        shown,
+        notes={end: "r b [c]" for end in (ends[0], ends[2]) if end not in shown},
+    )
+    (head, tail), over = map(names.entity, ends[::2]), names.relation(ends[1])
+    relation = marked(over, graph)
+    triple = [each.removesuffix(" [r b [c]]") for each in (head, over, tail)]
+    walked = f"-{relation}" if backwards else relation
+    near, far = (" <-[", "]- ") if backwards else (" -[", "]-> ")
+    for lines in (
+        [f"{head} | {walked} | {tail}"],
+        [f"{head}{near}{relation}{far}{tail}"],
+        [f"{head}{near}{relation}, unverified{far}{tail}"],
+        [f"because {head} | {walked} | {tail}"],
+        [f"{head} has 1 fact: ", f"{walked} | {tail}"],
+    ):
+        (read,) = triples_in(lines)
+        text, found = unmarked(read[1], ["people", "films", "wikidata-2"])
+        assert ([read[0], text, read[2]], found) == (triple[::-1] if backwards else triple, graph)
+
+
+async def test_a_name_without_its_id_means_what_a_line_above_shows_of_the_same_graph() -> None:
+    lines = ["A (Q1) | r (P1) [films] | B (Q2)", "A (Q1) | r (P2) [people] | B (Q2)", "C (Q3) | r [films] | D (Q4)"]
+    assert triples_in(lines)[2] == ["C (Q3)", "r (P1) [films]", "D (Q4)"]
 
 
 async def test_where_any_text_is_an_id_the_label_counts_as_results_show_it(

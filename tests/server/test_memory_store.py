@@ -5,6 +5,7 @@ import sqlite3
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -35,10 +36,11 @@ ODD = (
 FACTS = st.lists(
     st.builds(
         KeptFact,
-        st.sampled_from([A, B, C]),
+        st.sampled_from([A, B, BlankNode("c")]),
         st.just(R),
-        st.sampled_from([A, B, C, Literal(A.value)]),
+        st.sampled_from([A, B, BlankNode("c"), Literal(A.value)]),
         verified=st.booleans(),
+        graph=st.sampled_from(["", "graph", "films"]),
     ),
     max_size=20,
 )
@@ -111,20 +113,20 @@ async def test_a_fact_that_is_there_is_not_kept_twice_and_not_called_new(store: 
 
 @given(FACTS, st.lists(st.integers(0, 20), max_size=4))
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_batches_of_facts_form_the_network_that_the_rule_of_the_paper_gives(
+def test_any_batches_of_facts_of_two_graphs_form_the_network_that_the_rule_of_the_paper_gives(
     stored: Stored, facts: Sequence[KeptFact], cuts: Sequence[int]
 ) -> None:
     async def keep() -> tuple[Place, ...]:
         store = stored()
         handle = await begin(store)
         for start, end in pairwise([0, *sorted(cuts), len(facts)]):
-            await store.append(handle, "graph", facts[start:end])
-        contents = await store.read(handle, "graph")
+            await store.append(handle, "graph", facts[start:end], others=["films"])
+        contents = await store.read(handle, "graph", others=["films"])
         await store.aclose()
         assert contents.memory.unverified == sum(not place.fact.verified for place in contents.places)
         return contents.places
 
-    assert anyio.run(keep) == network(facts)
+    assert anyio.run(keep) == network([replace(fact, graph=fact.graph or "graph") for fact in facts])
 
 
 async def test_a_handle_cannot_be_guessed_and_the_file_does_not_hold_it(tmp_path: Path) -> None:
@@ -151,6 +153,22 @@ async def test_a_memory_of_another_graph_is_refused(store: MemoryStore) -> None:
     for call in (store.read(handle, "dbpedia"), store.append(handle, "dbpedia", [AB])):
         with pytest.raises(InvalidRequest, match="belongs to the graph 'graph'; this server answers from 'dbpedia'"):
             await call
+
+
+async def test_a_memory_is_read_where_all_graphs_of_its_facts_are_served_and_names_them_if_there_are_several(
+    store: MemoryStore,
+) -> None:
+    here, there = replace(AB, graph="people"), replace(AB, graph="films")
+    alone = (await store.append(None, "films", [here], others=["people"])).handle
+    both = (await store.append(alone, "people", [here, there], others=["films"], whole=2)).whole
+    assert both is not None
+    assert [place.fact for place in both.places] == [here, there]
+    with pytest.raises(InvalidRequest, match="belongs to the graph 'films'; this server answers from 'people'"):
+        await store.read(alone, "people")
+    begun = (await store.append(None, "people", [AB])).handle
+    assert (await store.append(begun, "wikidata", [here], others=["people"])).added == ()
+    assert (await store.read(begun, "wikidata", others=["people"])).places == (Place(0, 0, here),)
+    assert (await store.read(begun, "people")).places == (Place(0, 0, AB),)
 
 
 async def test_a_memory_of_another_owner_is_answered_as_an_unknown_one(store: MemoryStore) -> None:
@@ -360,7 +378,7 @@ async def test_a_file_with_a_damaged_page_is_named_and_left_alone(tmp_path: Path
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("PRAGMA user_version = 2", "has format 2; this version reads 4. Nothing was changed"),
+        ("PRAGMA user_version = 2", "has format 2; this version reads 5. Nothing was changed"),
         ("CREATE TABLE recipes (name TEXT)", "is a database of another program. Nothing was changed"),
     ],
 )
@@ -374,13 +392,20 @@ async def test_a_file_of_others_is_refused(tmp_path: Path, statement: str, messa
     assert path.read_bytes() == before
 
 
-async def test_a_file_of_the_version_before_owners_is_read_and_its_memories_are_the_local_callers(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("version", "later"),
+    [
+        (3, ["ALTER TABLE memories DROP COLUMN owner", "ALTER TABLE facts DROP COLUMN graph"]),
+        (4, ["ALTER TABLE facts DROP COLUMN graph"]),
+    ],
+)
+async def test_a_file_of_a_version_before_owners_or_graphs_is_read_and_its_memories_are_the_local_callers(
+    tmp_path: Path, version: int, later: list[str]
 ) -> None:
     handle = await begin(stored_in(tmp_path), AB)
     with closing(sqlite3.connect(tmp_path / FILE)) as file:
-        file.execute("ALTER TABLE memories DROP COLUMN owner")
-        file.execute("PRAGMA user_version = 3")
+        for statement in (*later, f"PRAGMA user_version = {version}"):
+            file.execute(statement)
     store = stored_in(tmp_path)
     assert len((await store.read(handle, "graph")).places) == 1
     with pytest.raises(InvalidRequest, match="No memory has this handle"):

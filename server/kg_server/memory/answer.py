@@ -10,6 +10,7 @@ from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_boundary.shown import counted, in_quotes, listed
 from kg_server.answers.results import Answer, Status, fitted, fitting
 from kg_server.memory.checking import Checked, RefusedTriple
+from kg_server.memory.lines import marked
 from kg_server.memory.store import Appended, Contents, KeptFact, MemoryRecord, Place
 from kg_server.memory.tool import AppendedResult, MemoryResult
 from kg_server.names import MAX_LABEL, Names, names_of
@@ -136,7 +137,7 @@ def _start(place: Place, names: Names) -> str:
 
 
 def _step(fact: KeptFact, names: Names) -> str:
-    mark = "" if fact.verified else ", unverified"
+    mark = marked("", fact.graph) + ("" if fact.verified else ", unverified")
     # What the graph holds is found again by what people write; of anything else the datatype is all there is.
     tail = names.plain(fact.tail, fact.relation) if fact.verified and isinstance(fact.tail, Literal) else None
     return f" -[{names.relation(fact.relation)}{mark}]-> {tail or _whole(fact.tail, names)}"
@@ -154,6 +155,7 @@ def _rows(places: Sequence[Place], names: Names) -> list[list[str]]:
             names.relation_id(fact.relation),
             names.literal(fact.tail) if isinstance(fact.tail, Literal) else names.entity_id(fact.tail),
             "verified" if fact.verified else "unverified",
+            *([fact.graph] if fact.graph else ()),
         ]
         for path, _, fact in places
     ]

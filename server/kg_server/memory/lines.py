@@ -1,7 +1,7 @@
 """From lines as tools print them to the triples that they state, each as three texts."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, TypeAlias
 
 Written: TypeAlias = Sequence[str] | str
@@ -15,13 +15,15 @@ MAX_STATED: Final = 100
 
 _BAR: Final = re.compile(r"\\.|(\|)", re.DOTALL)
 _ID: Final = r"\([^\s()]{1,400}\)"
-_NAME_AND_ID: Final = re.compile(rf"(.+) {_ID}")
-_COUNTED: Final = re.compile(r"[\d,]+: (.+)")
+_MARK: Final = r"(?: \[[a-z0-9][a-z0-9-]{0,15}\])?"
+"""The graph of a fact, behind its relation."""
+_NAME_AND_ID: Final = re.compile(rf"(.+) {_ID}({_MARK})")
+_COUNTED: Final = re.compile(r"\d[\d,]*: (.+)")
 _LISTED: Final = re.compile(r'(?:"(?:\\.|[^"\\])*"|,(?! )|[^,"])+')
 """A name in a list; one that holds a comma is in quotation marks."""
 _HELD: Final = re.compile(r"([A-Za-z_][\w.-]{0,50}:[^\s:]{1,400}) \[.+\]")
 """A node without a label, and what it holds together."""
-_OWN_DASH: Final = re.compile(r"[(:/#]-[^\s()]{0,400}\)$")
+_OWN_DASH: Final = re.compile(rf"[(:/#]-[^\s()]{{0,400}}\){_MARK}$")
 """The id of a relation whose own name begins with `-`."""
 _ARROW: Final = re.compile(r" (<?-)\[(.{1,400}?)\](->?) ")
 _ALSO: Final = re.compile(r", also over [^|\s,]+(?:, [^|\s,]+)*\.$")
@@ -36,12 +38,13 @@ _MAX_HEADING: Final = 1_000
 _ABOUT_ONE: Final = re.compile(
     r"(?:at least )?[\d,]+(?: outgoing|(?P<side> incoming))? "
     r"(?:(?:triple|fact|value)s?\b"
-    rf"|(?P<relation>.*?(?:{_ID}|[^\s():]{{1,400}}:[^\s():;,]{{1,400}}))(?:[:;,]| \()).*"
+    rf"|(?P<relation>.*?(?:{_ID}|[^\s():]{{1,400}}:[^\s():;,]{{1,400}}){_MARK})(?:[:;,]| \()).*"
 )
 """What follows `has`."""
 _ABOUT_TWO: Final = re.compile(r"(?:at least )?[\d,]+ paths? links? (.+?\)|\S+) and (.+?\)|\S+) within \d.*")
 _PART: Final = re.compile(
-    rf"(?:part \d+ \| .+ \| )?[\d,]+ (?:node|row|value)s?(?: by (.+? {_ID}|[^\s()]+?))?(?:\. .*|\.?)|part \d+ \| .+"
+    r"(?:part \d+ \| .+ \| )?[\d,]+ (?:node|row|value)s?"
+    rf"(?: by ((?:.+? {_ID}|[^\s()]+?){_MARK}))?(?:\. .*|\.?)|part \d+ \| .+"
 )
 """What heads the results of an expression, and the relation that its values or rows are over."""
 _OF_NODE: Final = re.compile(rf"(.+? {_ID}|\S+): (.+)")
@@ -74,6 +77,18 @@ def columns_of(line: str) -> list[str]:
     return [line[start:end].strip() for start, end in ends]
 
 
+def marked(relation: str, graph: str) -> str:
+    """Return a relation with the mark of the graph that states a fact, as in `capital (P36) [wikidata]`."""
+    return f"{relation} [{graph}]" if graph else relation
+
+
+def unmarked(relation: str, graphs: Collection[str]) -> tuple[str, str]:
+    """Return a relation without its mark, and the graph that this names; "" where it names none of the graphs."""
+    text = relation.strip()
+    graph = next((name for name in graphs if text.endswith(marked("", name))), "")
+    return (text.removesuffix(marked("", graph)), graph) if graph else (relation, "")
+
+
 class _Answer:
     """What the lines of an answer leave out since one above named it."""
 
@@ -95,7 +110,6 @@ class _Answer:
             return ()
         # A sentence that ends with a fact has a full stop behind its id.
         columns = columns_of(line.strip().removesuffix(".") if line.rstrip().endswith(").") else line)
-        columns = [held[1] if (held := _HELD.fullmatch(part)) else part for part in columns]
         if stated := _evidence(line) or (_path(columns[0]) if len(columns) == 1 else []):
             return stated
         values = _OF_NODE.fullmatch(line) if self._feature and len(columns) == 1 else None
@@ -135,10 +149,11 @@ class _Answer:
 
     def _between(self, heads: Sequence[str], over: str, tail: str) -> list[list[str]]:
         """Return the triples between heads and a tail that may be a counted list; none where there are too many."""
-        tails = _names(tail)
+        heads, tails = [*map(_bare, heads)], _names(_bare(tail))
         if len(heads) * len(tails) > MAX_STATED:
             return []
-        shown = {named[1]: each for each in (*heads, over, *tails) if (named := _NAME_AND_ID.fullmatch(each))}
+        named = [(_NAME_AND_ID.fullmatch(each), each) for each in (*heads, over, *tails)]
+        shown = {found[1] + found[2]: each for found, each in named if found is not None}
         # An answer that repeats the id of a head leaves out none: what has no id there is a value.
         above = {} if any(each in heads and name in self._ids for name, each in shown.items()) else dict(self._ids)
         self._ids.update(shown)
@@ -152,6 +167,12 @@ def _names(column: str) -> list[str]:
     return [each for each in names if each not in {"", "…"}] or [column]
 
 
+def _bare(column: str) -> str:
+    """Return a node without what it holds."""
+    held = _HELD.fullmatch(column)
+    return column if held is None else held[1]
+
+
 def _turned(head: str, relation: str, tail: str) -> list[str]:
     backwards = relation.startswith("-") and _OWN_DASH.search(relation) is None
     return [tail, relation[1:], head] if backwards else [head, relation, tail]
@@ -162,8 +183,9 @@ def _evidence(line: str) -> list[list[str]]:
     triples: list[list[str]] = []
     head = ""
     for part in line.removeprefix(_BECAUSE).split("; ") if line.startswith(_BECAUSE) else ():
-        columns = [held[1] if (held := _HELD.fullmatch(each)) else each for each in columns_of(part)]
+        columns = columns_of(part)
         steps = columns if len(columns) % 2 else [head, *columns]
+        steps = [each if place % 2 else _bare(each) for place, each in enumerate(steps)]
         if len(steps) < 3 or not all(steps):
             return []
         head = steps[0]
@@ -176,7 +198,7 @@ def _path(line: str) -> list[list[str]]:
     if line.count("-[") > MAX_STATED:
         return []
     pieces = _ARROW.split(line.removeprefix("… "))
-    ends, arrows = pieces[::4], zip(pieces[1::4], pieces[2::4], pieces[3::4], strict=True)
+    ends, arrows = [*map(_bare, pieces[::4])], zip(pieces[1::4], pieces[2::4], pieces[3::4], strict=True)
     steps: list[list[str]] = []
     for (start, relation, point), near, far in zip(arrows, ends, ends[1:], strict=False):
         if (start, point) not in {("-", "->"), ("<-", "-")}:

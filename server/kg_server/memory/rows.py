@@ -6,10 +6,10 @@ from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.terms import Iri, Literal, Term, node_from_key, node_key
+from kg_adapters.terms import BlankNode, Iri, Literal, Node, Term, node_from_key, node_key
 from kg_server.memory.store import Contents, KeptFact, MemoryRecord, Place, StorageUsage
 
-VERSION: Final = 4
+VERSION: Final = 5
 """The version of the tables."""
 
 TABLES: Final = (
@@ -45,17 +45,22 @@ TABLES: Final = (
         statement BLOB NOT NULL,
         open_end BLOB,
         checksum BLOB NOT NULL,
+        graph TEXT NOT NULL DEFAULT '',
         PRIMARY KEY (memory, position)
     ) WITHOUT ROWID
     """,
     "CREATE UNIQUE INDEX facts_by_statement ON facts (memory, statement)",
     "CREATE INDEX open_ends ON facts (memory, open_end, path) WHERE open_end IS NOT NULL",
 )
-UPGRADES: Final = {3: ("ALTER TABLE memories ADD COLUMN owner TEXT NOT NULL DEFAULT ''",)}
+_OWNERS: Final = "ALTER TABLE memories ADD COLUMN owner TEXT NOT NULL DEFAULT ''"
+_GRAPHS: Final = "ALTER TABLE facts ADD COLUMN graph TEXT NOT NULL DEFAULT ''"
+UPGRADES: Final = {3: (_OWNERS, _GRAPHS), 4: (_GRAPHS,)}
 """For each earlier version that is read, the statements that make it this one."""
 
 _MEMORY: Final = "number, digest, graph, touched, used, appends, facts, paths, unverified, size, owner, checksum"
-_FACT: Final = "position, path, step, head, relation, tail, datatype, language, verified, statement, open_end, checksum"
+_FACT: Final = (
+    "position, path, step, head, relation, tail, datatype, language, verified, statement, open_end, graph, checksum"
+)
 MEMORIES: Final = f"SELECT {_MEMORY} FROM memories"  # noqa: S608 - of constants, as below
 _FACTS: Final = f"SELECT {_FACT} FROM facts WHERE memory = ?"  # noqa: S608
 _OVERHEAD: Final = 200
@@ -114,7 +119,7 @@ class RowTransaction:
         return intact
 
     def save(self, memory: MemoryRecord) -> None:  # noqa: D102
-        self._execute(_SAVE_MEMORY, (*memory, _memory_checksum(*memory)))
+        self._execute(_SAVE_MEMORY, (*memory, _checksum(*memory)))
 
     def read(self, memory: MemoryRecord) -> Contents:  # noqa: D102
         rows = (_fact_row(memory, row) for row in self._execute(_FACTS, (memory.number,)))
@@ -132,7 +137,7 @@ class RowTransaction:
         return row is not None
 
     def add(self, memory: MemoryRecord, position: int, fact: KeptFact) -> Place:  # noqa: D102
-        before = self._one(memory, "open_end = ? ORDER BY path LIMIT 1", _digest(node_key(fact.head)))
+        before = self._one(memory, "open_end = ? ORDER BY path LIMIT 1", _end(fact.head, fact))
         if before is None:
             place = Place(memory.paths, 0, fact)
         else:
@@ -188,28 +193,23 @@ class RowTransaction:
 def memory_of(row: Row) -> MemoryRecord | None:
     """Return a memory as its row says, or None where the row is not what was written."""
     *columns, kept = row
-    return MemoryRecord(*columns) if _memory_checksum(*columns) == kept else None
-
-
-def _memory_checksum(*columns: Column) -> bytes:
-    """Return the checksum of a memory's row, whose last column is its owner: without one, that of earlier versions."""
-    return _checksum(*columns) if columns[-1] else _checksum(*columns[:-1])
+    return MemoryRecord(*columns) if _checksum(*columns) == kept else None
 
 
 def _fact_row(memory: MemoryRecord, row: Row) -> _FactRow | None:
     *columns, kept = row
     if _checksum(memory.digest, *columns) != kept:
         return None
-    position, path, step, head, relation, tail, datatype, language, verified, _, open_end = columns
+    position, path, step, head, relation, tail, datatype, language, verified, _, open_end, graph = columns
     end: Term = Literal(tail, Iri(datatype), language or None) if datatype else node_from_key(tail)
-    fact = KeptFact(node_from_key(head), Iri(relation), end, bool(verified))
+    fact = KeptFact(node_from_key(head), Iri(relation), end, bool(verified), graph)
     return _FactRow(position, Place(path, step, fact), open_end is not None)
 
 
 def _columns(memory: MemoryRecord, row: _FactRow) -> _Columns:
     path, step, fact = row.place
-    open_end = _digest(node_key(fact.tail)) if row.is_open and not isinstance(fact.tail, Literal) else None
-    columns = (row.position, path, step, *_texts(fact), int(fact.verified), _statement(fact), open_end)
+    open_end = _end(fact.tail, fact) if row.is_open and not isinstance(fact.tail, Literal) else None
+    columns = (row.position, path, step, *_texts(fact), int(fact.verified), _statement(fact), open_end, fact.graph)
     return memory.number, *columns, _checksum(memory.digest, *columns)
 
 
@@ -223,7 +223,17 @@ def _texts(fact: KeptFact) -> tuple[str, str, str, str, str]:
 def _statement(fact: KeptFact) -> bytes:
     """Return what a fact is found by, whether verified or not."""
     *texts, language = _texts(fact)
-    return _digest(*texts, language.lower())
+    return _digest(*texts, language.lower(), *_named(fact.graph))
+
+
+def _end(node: Node, fact: KeptFact) -> bytes:
+    """Return what the end of a path is found by; a blank node is none of another graph's."""
+    return _digest(node_key(node), *_named(fact.graph if isinstance(node, BlankNode) else ""))
+
+
+def _named(column: Column) -> _Columns:
+    """Return a column that earlier versions did not have, which changes no digest where it is empty."""
+    return (column,) if column else ()
 
 
 def _digest(*columns: Column, size: int = 16) -> bytes:
@@ -233,4 +243,5 @@ def _digest(*columns: Column, size: int = 16) -> bytes:
 
 
 def _checksum(*columns: Column) -> bytes:
-    return _digest(*columns, size=8)
+    """Return the checksum of a row, whose last column earlier versions did not have."""
+    return _digest(*columns[:-1], *_named(columns[-1]), size=8)

@@ -2,9 +2,9 @@
 
 import hashlib
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import anyio
@@ -15,11 +15,13 @@ from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_boundary.shown import in_quotes
 
 T = TypeVar("T")
-Statement: TypeAlias = tuple[Node, Iri, Term]
+Statement: TypeAlias = tuple[Node, Iri, Term, str]
 
 HANDLE_PREFIX: Final = "mem_"
 _RANDOM_BYTES: Final = 18
 _DAY_S: Final = 86_400
+_BETWEEN: Final = "\0"
+"""What stands between the names of graphs; none holds it."""
 
 NOTED_S: Final = 300
 """How long after a use the next one need not be noted."""
@@ -40,22 +42,24 @@ class KeptFact:
         relation: What it says of it.
         tail: An entity, or a value, at which its path ends for good.
         verified: Whether the graph was seen to hold it.
+        graph: Which of several graphs it is of; "" where one is served, and in rows where it is the memory's first.
     """
 
     head: Node
     relation: Iri
     tail: Term
     verified: bool = True
+    graph: str = ""
 
     @property
     def statement(self) -> Statement:
         """What makes two facts the same."""
-        return self.head, self.relation, self.tail
+        return self.head, self.relation, self.tail, self.graph
 
     @property
     def bytes(self) -> int:
         """How long its texts are, in UTF-8."""
-        texts = [str(self.head), self.relation.value]
+        texts = [str(self.head), self.relation.value, self.graph]
         if isinstance(self.tail, Literal):
             texts.extend((self.tail.value, self.tail.datatype.value, self.tail.language or ""))
         else:
@@ -77,7 +81,7 @@ class MemoryRecord(NamedTuple):
     Args:
         number: Its number in the storage.
         digest: The digest of its handle.
-        graph: The graph that it is bound to.
+        graph: The graph that it is bound to, or those of its facts with `_BETWEEN` them.
         touched: When something was last appended, in seconds since 1970, as all times here.
         used: When something was last appended or read; reads are noted now and then.
         appends: How often something was appended.
@@ -100,9 +104,21 @@ class MemoryRecord(NamedTuple):
     size: int = 0
     owner: str = ""
 
+    @property
+    def graphs(self) -> tuple[str, ...]:
+        """The graphs of its facts; those that name none are of the first."""
+        return tuple(self.graph.split(_BETWEEN))
+
+    def shown(self, place: Place, served: Sequence[str]) -> Place:
+        """Return a place whose fact names its graph if several are served, and none otherwise."""
+        name = (place.fact.graph or self.graphs[0]) if len(served) > 1 else ""
+        return place._replace(fact=replace(place.fact, graph=name))
+
     def with_fact(self, place: Place) -> "MemoryRecord":
         """Return the record after a fact was added."""
+        name = place.fact.graph
         return self._replace(
+            graph=f"{self.graph}{_BETWEEN}{name}" if name and name not in self.graphs else self.graph,
             facts=self.facts + 1,
             paths=max(self.paths, place.path + 1),
             unverified=self.unverified + (not place.fact.verified),
@@ -117,6 +133,10 @@ class Contents:
     memory: MemoryRecord
     places: tuple[Place, ...] = ()
     damaged: tuple[int, ...] = ()
+
+    def of(self, served: Sequence[str]) -> "Contents":
+        """Return the contents whose facts name their graphs if several are served, and none otherwise."""
+        return replace(self, places=tuple(self.memory.shown(place, served) for place in self.places))
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +281,7 @@ class Storage(Protocol):
 
 
 class MemoryStore:
-    """Keeps networks of facts by handle, each bound to the graph that it was made for.
+    """Keeps networks of facts by handle, each bound to the graphs that its facts are of.
 
     An append that was answered is never lost, nor kept twice, and the network depends on nothing but the order in
     which appends were committed. Handles are kept as digests: the storage gives none away.
@@ -296,49 +316,62 @@ class MemoryStore:
         await self._run(self._storage.close)
 
     async def append(
-        self, handle: str | None, graph: str, facts: Sequence[KeptFact], *, owner: str = "", whole: int = 0
+        self,
+        handle: str | None,
+        graph: str,
+        facts: Sequence[KeptFact],
+        *,
+        others: Collection[str] = (),
+        owner: str = "",
+        whole: int = 0,
     ) -> Appended:
         """Append facts in order, all or none. To make room, the owner's memories of an hour without use are deleted.
 
         Args:
             handle: The memory; None begins one.
-            graph: The graph that it is bound to.
+            graph: The graph that is served, or the first of several: that of facts without one.
             facts: What is appended.
+            others: The other graphs that are served.
             owner: Who appends: the subject of a caller.
             whole: How many facts it may hold for all of it to be returned.
 
         Raises:
-            InvalidRequest: The owner has no memory with this handle, it is one of another graph, it would grow too
-                large, or the store is full and nothing can be deleted.
+            InvalidRequest: The owner has no memory with this handle, it has facts of a graph that is not served, it
+                would grow too large, or the store is full and nothing can be deleted.
             BackendError: The storage failed to answer.
             InvalidSource: It is damaged where the append would need it.
         """
-        return await self._run(lambda: self._append(handle, graph, facts, owner, whole))
+        return await self._run(lambda: self._append(handle, (graph, *others), facts, owner, whole))
 
-    async def read(self, handle: str, graph: str, *, owner: str = "") -> Contents:
-        """Return what a memory holds.
+    async def read(self, handle: str, graph: str, *, others: Collection[str] = (), owner: str = "") -> Contents:
+        """Return what a memory holds; where several graphs are served, each fact names its own.
 
         Raises:
-            InvalidRequest: The owner has no memory with this handle, or it is one of another graph.
+            InvalidRequest: The owner has no memory with this handle, or it has facts of a graph that is not served.
             BackendError: The storage failed to answer.
             InvalidSource: It is damaged, or what it says of the memory as a whole.
         """
-        return await self._run(lambda: self._read(handle, graph, owner))
+        return await self._run(lambda: self._read(handle, (graph, *others), owner))
 
     async def _run(self, work: Callable[[], T]) -> T:
         return await anyio.to_thread.run_sync(work, limiter=self._turn)
 
-    def _append(self, handle: str | None, graph: str, facts: Sequence[KeptFact], owner: str, whole: int) -> Appended:
+    def _append(
+        self, handle: str | None, served: Sequence[str], facts: Sequence[KeptFact], owner: str, whole: int
+    ) -> Appended:
         with self._storage.transaction(write=True) as transaction:
             now = transaction.now
             if handle is None:
                 handle = HANDLE_PREFIX + secrets.token_urlsafe(_RANDOM_BYTES)
                 number = self._with_room(transaction, owner, memories=1).highest + 1
+                graph = next((fact.graph for fact in facts if fact.graph), served[0])
                 memory = MemoryRecord(number, _digest(handle), graph, now, now, owner=owner)
             else:
-                memory = self._memory(transaction, handle, graph, owner)
+                memory = self._memory(transaction, handle, served, owner)
             grown, added = memory, list[Place]()
-            for fact in facts:
+            for each in facts:
+                name = each.graph or served[0]
+                fact = replace(each, graph="" if name == memory.graphs[0] else name)
                 if not transaction.holds(grown, fact):
                     added.append(transaction.add(grown, grown.facts, fact))
                     grown = grown.with_fact(added[-1])
@@ -350,20 +383,21 @@ class MemoryStore:
             grown = grown._replace(touched=touched, used=now, appends=memory.appends + 1)
             transaction.save(grown)
             contents = transaction.read(grown) if grown.facts <= whole else None
-        return Appended(handle, grown, tuple(added), contents)
+        shown = None if contents is None else contents.of(served)
+        return Appended(handle, grown, tuple(grown.shown(place, served) for place in added), shown)
 
-    def _read(self, handle: str, graph: str, owner: str) -> Contents:
+    def _read(self, handle: str, served: Sequence[str], owner: str) -> Contents:
         with self._storage.transaction(write=False) as transaction:
-            contents = transaction.read(self._memory(transaction, handle, graph, owner))
+            contents = transaction.read(self._memory(transaction, handle, served, owner))
             unnoted_s = transaction.now - contents.memory.used
         if unnoted_s > NOTED_S:
             # Where that fails, the memory was read all the same.
             with suppress(BackendError), self._storage.transaction(write=True) as transaction:
-                memory = self._memory(transaction, handle, graph, owner)
+                memory = self._memory(transaction, handle, served, owner)
                 transaction.save(memory._replace(used=transaction.now))
-        return contents
+        return contents.of(served)
 
-    def _memory(self, transaction: Transaction, handle: str, graph: str, owner: str) -> MemoryRecord:
+    def _memory(self, transaction: Transaction, handle: str, served: Sequence[str], owner: str) -> MemoryRecord:
         memory = transaction.find(_digest(handle), owner)
         if memory is None or memory.touched < self._oldest(transaction):
             raise InvalidRequest(
@@ -371,10 +405,11 @@ class MemoryStore:
                 "was deleted to make room. Pass the handle unchanged as memory-append gave it, or call memory-append "
                 "without one to begin a new memory."
             )
-        if memory.graph != graph:
+        unserved = [name for name in memory.graphs if name not in served]
+        if unserved:
             raise InvalidRequest(
-                f"This memory belongs to the graph {in_quotes(memory.graph)}; this server answers from "
-                f"{in_quotes(graph)}. Call memory-append without a handle to begin a memory here."
+                f"This memory belongs to the graph {in_quotes(unserved[0])}; this server answers from "
+                f"{', '.join(map(in_quotes, served))}. Call memory-append without a handle to begin a memory here."
             )
         return memory
 
