@@ -38,8 +38,19 @@ def reference_paths(triples: Collection[Triple], request: PathRequest) -> PathsF
         cost = sum(degrees[node] for node in nodes[1:-1])
         found += [Path(nodes, choice, cost) for choice in _choices(nodes, walked)]
     found.sort(key=path_order)
+    once: dict[object, list[Path]] = {}
+    for path in found:
+        once.setdefault(tuple(_both_forms(triple, request) for triple in path.triples), []).append(path)
+    best = list(once.values())[: request.limit]
+    twins = sum(len(each) - 1 for each in best)
     skipped = sorted(hubs & _met(graph, hubs, request), key=lambda hub: (-degrees[hub], node_key(hub)))
-    return PathsFound(tuple(found[: request.limit]), Count(len(found)), None, tuple(skipped[:20]))
+    paths = tuple(each[0] for each in best)
+    return PathsFound(paths, Count(len(found)), None, tuple(skipped[:20]), twins=twins)
+
+
+def _both_forms(triple: Triple, request: PathRequest) -> frozenset[Triple]:
+    turned = {one: other for pair in request.inverses for one, other in (pair, pair[::-1])}.get(triple.relation)
+    return frozenset({triple} if turned is None else {triple, Triple(triple.tail, turned, triple.head)})
 
 
 def _graph(triples: Iterable[Triple]) -> "nx.Graph[Node]":

@@ -189,6 +189,8 @@ class PathRequest:
         hub_degree: The most distinct neighbours that a node may have without being a hub.
         max_expansions: How many edges may be looked at before the search stops.
         timeout_s: How many seconds it may take before the search stops.
+        inverses: Pairs of relations that say the same in opposite directions; a symmetric one is paired with itself.
+            Of paths that differ only in which of the two they walk, the first is returned.
     """
 
     source: Node
@@ -199,6 +201,7 @@ class PathRequest:
     hub_degree: int = 1_000
     max_expansions: int = 2_000_000
     timeout_s: float = 10.0
+    inverses: tuple[tuple[Iri, Iri], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +221,9 @@ class PathsFound:
     """The best paths: fewer hops first, then the smaller `inner_degree`, then the ids along the path.
 
     `total` counts every path within the request's rules, `stopped` says what ended the search early,
-    `skipped_hubs` which nodes were not passed through (the first 20, by degree, largest first), and `unnamed` whether
-    blank nodes were met that the graph cannot be asked about.
+    `skipped_hubs` which nodes were not passed through (the first 20, by degree, largest first), `unnamed` whether
+    blank nodes were met that the graph cannot be asked about, and `twins` how many more paths of `total` say the same
+    as these over inverse relations.
     """
 
     paths: tuple[Path, ...]
@@ -227,6 +231,7 @@ class PathsFound:
     stopped: Choice["expansions", "time"] | None
     skipped_hubs: tuple[Node, ...]
     unnamed: bool = False
+    twins: int = 0
 
     @property
     def exhaustive(self) -> bool:

@@ -171,8 +171,8 @@ class SupportsPaths(Protocol):
     async def paths(self, request: PathRequest) -> PathsFound:
         """Return the best simple paths between two entities.
 
-        Paths walk edges in either direction and visit no node twice; two edges between the same nodes make two paths.
-        An entity that the graph does not mention has none.
+        Paths walk edges in either direction and visit no node twice; two edges between the same nodes make two paths,
+        unless they say the same over the request's inverses. An entity that the graph does not mention has none.
 
         Raises:
             InvalidRequest: `max_hops` is not 1 to 4, `limit` is below 1, or source and target are the same.

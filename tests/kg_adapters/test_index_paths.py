@@ -51,6 +51,15 @@ def test_of_many_paths_that_tie_the_first_by_id_are_kept(limit: int) -> None:
     assert find(LATTICE, request) == reference_paths(LATTICE, request)
 
 
+@pytest.mark.parametrize("limit", [1, 2, 9, 30, 500, 5_000])
+def test_of_paths_that_differ_in_inverses_only_the_first_is_kept(limit: int) -> None:
+    turned = edges(*(f"m{number % 5} back x{number:02}" for number in range(24)), "z r y03", "z r0 a", "a back z")
+    request = replace(A_TO_Z, max_hops=4, limit=limit, inverses=((iri("r"), iri("back")), (iri("r0"), iri("r0"))))
+    found = find((*LATTICE, *turned), request)
+    assert found == reference_paths((*LATTICE, *turned), request)
+    assert found.twins > 0 or limit < 9
+
+
 @pytest.mark.parametrize("hops", [1, 2, 3, 4])
 def test_a_path_has_at_most_so_many_hops(hops: int) -> None:
     ways = (

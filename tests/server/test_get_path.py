@@ -364,7 +364,7 @@ async def test_paths_that_are_not_compared_all_count_as_they_are_stored(
     )
     reply = await call(graph, "GetPath", source="e:s", target="e:t", max_hops=2, limit=5)
     assert reply.summary.startswith(
-        "120 paths link e:s and e:t within 2 hops. Of the best 40, 20 say the same as others, over inverse relations."
+        "120 paths link e:s and e:t within 2 hops. Of the best 20, 15 say the same as others, over inverse relations."
     )
     assert reply.data["total"] == 120
     assert len({path[0][2] + path[0][0] for path in paths(reply.data["paths"])}) == 5

@@ -286,6 +286,11 @@ class PathContract(GraphOpening):
             found = await graph.paths(replace(A_TO_Z, limit=3))
         assert found == PathsFound((*DIRECT, OVER_M), Count(6), None, ())
 
+    async def test_of_paths_that_say_the_same_over_inverses_the_first_is_kept(self) -> None:
+        async with self.searchable(ROADS) as graph:
+            found = await graph.paths(replace(A_TO_Z, max_hops=1, inverses=((iri("near"), iri("near")),)))
+        assert found == PathsFound(DIRECT[:1], Count(2), None, (), twins=1)
+
     async def test_type_relations_are_walked_only_on_demand(self) -> None:
         async with self.searchable(ROADS) as graph:
             found = await graph.paths(replace(A_TO_Z, max_hops=2, avoid_hubs=False))

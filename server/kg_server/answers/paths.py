@@ -20,7 +20,6 @@ from kg_adapters.protocol import KGAdapter, SupportsPaths, known_profile
 from kg_adapters.requests import NeighborRequest, check_path_request
 from kg_adapters.terms import BlankNode, Iri, Node, Triple, node_key
 from kg_boundary.shown import counted, listed
-from kg_server.answers.coverage import InverseOf, one_way
 from kg_server.answers.intermediates import with_intermediates
 from kg_server.answers.results import MOST_HOPS, Answer, AnswerRows, Line, Over, PathsResult, Piece, Status, fitted_rows
 from kg_server.names import Names, names_of, terms_of
@@ -185,8 +184,6 @@ class _Surroundings:
 
 
 POOL = 500
-_FORMS: Final = 8
-"""In how many ways three facts in a row may be stored, each of them over its relation or over the inverse."""
 SHOWN_HUBS = 5
 SHARED_IN_LINE = 20
 """How many nodes that both ends share over a relation stand in one line."""
@@ -216,21 +213,21 @@ async def paths_between(
     start, is_class = await _end(graph, source)
     end, both_classes = await _end(graph, target)
     profile = await known_profile(graph)
-    stored_both_ways = any(each.both for each in profile.inverses)
-    forms = limit * _FORMS if stored_both_ways else limit
     request = PathRequest(
         start,
         end,
         max_hops=max_hops,
-        limit=max(limit, POOL if question is not None else min(forms, POOL)),
+        limit=limit if question is None else max(limit, POOL),
         avoid_hubs=avoid_hubs,
         hub_degree=settings.hub_degree,
         timeout_s=settings.timeout_s * 0.9,
+        inverses=tuple((each.relation, each.inverse) for each in profile.inverses),
     )
-    stated = await search_paths(graph, request)
-    found = _without_twins(stated, profile.inverse_of)
-    twins = len(stated.paths) - len(found.paths)
-    found = found if question is not None else replace(found, paths=found.paths[:limit])
+    found = await search_paths(graph, request)
+    compared = len(found.paths) + found.twins
+    if compared == found.total.value:
+        compared = 0
+        found = replace(found, total=replace(found.total, value=len(found.paths)))
     above = _apart(await class_paths(graph, start, end), request) if is_class and both_classes else []
     total = Count(found.total.value + len(above), exact=found.total.exact)
     # The way over superclasses is what mostly connects two classes.
@@ -241,8 +238,7 @@ async def paths_between(
     ranked = found.paths if question is None else _by_question(found.paths, question, names)
     shown = ranked[:limit]
     names = await with_intermediates(graph, [each for path in shown for each in path.triples], names, (start, end))
-    compared = 0 if len(stated.paths) == stated.total.value else len(stated.paths)
-    search = _Search(request, found, len(above), twins, compared)
+    search = _Search(request, found, len(above), compared)
     return fitted_rows(AnswerRows(_lines(shown), names), lambda rows: _answer(search, rows), max_tokens)
 
 
@@ -254,27 +250,13 @@ class _Search:
         request: What was asked.
         found: What came of it.
         above: How many of the paths are over superclasses.
-        twins: How many more paths say the same over inverse relations.
-        compared: How many of the stated paths were compared; 0 where all were, and the twins are not counted as found.
+        compared: How many of the stored paths were compared; 0 where all were, and the twins are not counted as found.
     """
 
     request: PathRequest
     found: PathsFound
     above: int
-    twins: int
     compared: int
-
-
-def _without_twins(found: PathsFound, inverse_of: InverseOf) -> PathsFound:
-    """Return paths without those that say the same as one before them, over inverse relations.
-
-    Where there are more paths than these, all are counted.
-    """
-    kept: dict[object, Path] = {}
-    for path in found.paths:
-        kept.setdefault((path.nodes, tuple(one_way(triple, inverse_of) for triple in path.triples)), path)
-    twins = len(found.paths) - len(kept) if len(found.paths) == found.total.value else 0
-    return replace(found, paths=tuple(kept.values()), total=replace(found.total, value=found.total.value - twins))
 
 
 async def _end(graph: KGAdapter, text: str) -> tuple[Node, bool]:
@@ -392,11 +374,11 @@ def _summary(search: _Search, names: Names) -> str:
         noun = "path links" if found.total.value == 1 else "paths link"
         summary = f"{found.total} {noun} {pair} {within}."
     same = ""
-    if search.twins and search.compared:
-        verb = "says" if search.twins == 1 else "say"
-        same = f" Of the best {search.compared:,}, {search.twins:,} {verb} the same as others, over inverse relations."
-    elif search.twins:
-        same = f" {counted(search.twins, 'more path says', 'more paths say')} the same over inverse relations."
+    if found.twins and search.compared:
+        verb = "says" if found.twins == 1 else "say"
+        same = f" Of the best {search.compared:,}, {found.twins:,} {verb} the same as others, over inverse relations."
+    elif found.twins:
+        same = f" {counted(found.twins, 'more path says', 'more paths say')} the same over inverse relations."
     return f"{summary}{same} {_extent(search, names)}"
 
 

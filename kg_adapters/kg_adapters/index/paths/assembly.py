@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
+from math import prod
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -49,11 +50,21 @@ class TripleFinder:
     Args:
         index: The graph.
         left_out: Relations that only a path of one hop may have.
+        inverses: Pairs of relations that say the same in opposite directions.
+
+    Attributes:
+        twins: How many paths say the same over inverses as those that were assembled.
     """
 
-    def __init__(self, index: GraphIndex, left_out: Collection[Iri]) -> None:
+    def __init__(
+        self, index: GraphIndex, left_out: Collection[Iri], inverses: Collection[tuple[Iri, Iri]] = ()
+    ) -> None:
+        self.twins = 0
         self._index = index
         self._left_out = frozenset(relation_ids(index, left_out))
+        self._inverse_of = {one: other for pair in inverses for one, other in (pair, pair[::-1])}
+        self._inverses: dict[int, int | None] = {}
+        self._forms: dict[Ids, int] = {}
         self._pairs: dict[tuple[int, int], list[Ids]] = {}
         self._nodes: dict[int, Node] = {}
 
@@ -69,6 +80,8 @@ class TripleFinder:
     def between(self, here: int, others: Ints, *, direct: bool = False) -> list[tuple[Ids, int]]:
         """Return the triples between one node and each of `others`, sorted, with the other node of each.
 
+        Of those that say the same over inverse relations, only the first.
+
         Args:
             here: A node id.
             others: Sorted and distinct node ids.
@@ -81,7 +94,24 @@ class TripleFinder:
             out, into = self._index.out, self._index.into
             found = [((here, relation, other), other) for relation, other in _scan(out, here, others)]
             found += [((other, relation, here), other) for relation, other in _scan(into, here, others)]
-        return sorted(pair for pair in found if direct or pair[0][1] not in self._left_out)
+        ordered = sorted(pair for pair in found if direct or pair[0][1] not in self._left_out)
+        return self._once(ordered) if self._inverse_of else ordered
+
+    def _once(self, found: Sequence[tuple[Ids, int]]) -> list[tuple[Ids, int]]:
+        forms: dict[Ids, list[tuple[Ids, int]]] = {}
+        for pair in found:
+            head, relation, tail = pair[0]
+            inverse = self._inverse(relation)
+            same = pair[0] if inverse is None else min(pair[0], (tail, inverse, head))
+            forms.setdefault(same, []).append(pair)
+        self._forms.update((same[0][0], len(same)) for same in forms.values())
+        return [same[0] for same in forms.values()]
+
+    def _inverse(self, relation: int) -> int | None:
+        if relation not in self._inverses:
+            inverse = self._inverse_of.get(stored_relation(self._index, relation))
+            self._inverses[relation] = None if inverse is None else self._index.relations.find(inverse.value)
+        return self._inverses[relation]
 
     def by_first_triple(self, here: int, others: Ints) -> Ints:
         """Return nodes in the order of the first triple that links each to `here`; they come sorted and distinct."""
@@ -95,6 +125,7 @@ class TripleFinder:
             for first, last in pairwise(bounds):
                 nodes = best.nodes[first:last]
                 for triples in self._expand(nodes, 0, ()):
+                    self.twins += prod(self._forms.get(each, 1) for each in triples) - 1
                     yield self._path(nodes[0, 0], triples, int(best.costs[first]))
 
     def _expand(self, nodes: Ints, level: int, before: tuple[Ids, ...]) -> Iterator[tuple[Ids, ...]]:

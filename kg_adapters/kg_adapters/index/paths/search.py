@@ -60,7 +60,7 @@ def find_paths_in_index(
     target = index.nodes.find(node_key(request.target))
     if source is None or target is None:
         return PathsFound((), Count(0), None, ())
-    finder = TripleFinder(index, unwalked if request.avoid_hubs else ())
+    finder = TripleFinder(index, unwalked if request.avoid_hubs else (), request.inverses)
     search = _Search(index, request, degrees, source, target)
     search.run(finder.by_first_triple)
     return PathsFound(
@@ -68,6 +68,7 @@ def find_paths_in_index(
         total=Count(search.total, exact=search.stopped is None),
         stopped=search.stopped,
         skipped_hubs=tuple(finder.node(hub) for hub in search.largest_hubs()),
+        twins=finder.twins,
     )
 
 
@@ -87,6 +88,8 @@ class _Search:
         self._target = target
         self._spent = 0
         self._hubs: set[int] = set()
+        self._distinct = 0
+        """At least so many paths were found that differ in more than inverses."""
         self.layers: list[NodePaths] = []
         self.total = 0
         self.stopped: Choice["expansions", "time"] | None = None
@@ -139,7 +142,7 @@ class _Search:
         left, right = join_steps(left, right, self._size)
         left, right = left.only(self._admit(left.far)), right.only(self._admit(right.far))
         count = count_meetings(left, right, self._size)
-        if self.total >= self._request.limit or self._late():
+        if self._distinct >= self._request.limit or self._late():
             self.total += count
             return
         source = self._source
@@ -168,12 +171,13 @@ class _Search:
 
     def _add(self, count: int, inner: Ints) -> None:
         """Add so many paths of one length, given the inner nodes of the best of them; shape [paths, hops - 1]."""
-        if self.total < self._request.limit:
+        if self._distinct < self._request.limit:
             costs = self._degrees(inner).sum(axis=1)
             kept = costs <= cutoff(costs, self._request.limit)
             ends = np.full((int(kept.sum()), 2), (self._source, self._target), dtype=np.int32)
             self.layers.append(NodePaths(np.hstack((ends[:, :1], inner[kept], ends[:, 1:])), costs[kept]))
         self.total += count
+        self._distinct += len(inner) if self._request.inverses else count
 
     def _passable(self, fan: Fan) -> Fan:
         return fan.only(self._admit(fan.nodes))
