@@ -10,7 +10,7 @@ that is written with them, which is another one.
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Final, TypeAlias
@@ -165,6 +165,46 @@ class Prefixes:
         expected = ", ".join([*forms, "or a full IRI (<http://…>)" if forms else "a full IRI (<http://…>)"])
         step = "Schema lists the relations" if position == "relation" else "Retrieve finds the id of a name"
         return f"{given} is not an id. Expected {expected}. {step}."
+
+
+@dataclass(frozen=True)
+class JoinedPrefixes(Prefixes):
+    """The short forms of several graphs: a term has that of the first graph that has the term.
+
+    Args:
+        parts: The short forms of each graph, in the order of the graphs.
+        owner: The place of the first graph that is known to have a term in a position, or None.
+    """
+
+    parts: tuple[Prefixes, ...] = ()
+    owner: Callable[[Node, Position], int | None] = field(default=lambda _node, _position: None, compare=False)
+
+    def shorten(self, node: Node, position: Position = "entity") -> str:
+        """Return the short form in the first graph that has the node, or the IRI where another node has that form."""
+        if isinstance(node, BlankNode):
+            return shown(str(node))
+        place = self.owner(node, position)
+        for part in self.parts if place is None else (self.parts[place], *self.parts):
+            short = part.shorten(node, position)
+            if not short.startswith("<") and self._read(short, position) == node:
+                return short
+        return f"<{shown(node.value)}>"
+
+    def readings(self, text: str, position: Position = "entity") -> list[Node]:
+        """Return what an id may stand for: terms that are known first, then in the order of the graphs."""
+        found: dict[Node, None] = {}
+        if text.strip().startswith(("<", "_:")):
+            node = super()._read(text, position)
+            return [] if node is None else [node]
+        for part in self.parts:
+            try:
+                found[part.expand(text, position)] = None
+            except InvalidRequest:
+                continue
+        return sorted(found, key=lambda node: self.owner(node, position) is None)
+
+    def _read(self, text: str, position: Position) -> Node | None:
+        return next(iter(self.readings(text, position)), None)
 
 
 def _is_clear(text: str) -> bool:

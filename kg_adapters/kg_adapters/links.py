@@ -1,0 +1,353 @@
+"""The same thing in several graphs: what says so, and under which terms each graph has it."""
+
+import math
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, Self, TypeVar
+from urllib.parse import quote
+
+import anyio
+
+from kg_adapters.calls import time_left_s
+from kg_adapters.errors import BackendError, BackendTimeout, GraphReplaced, InvalidRequest, KGError, Unsupported
+from kg_adapters.labels import read_relation
+from kg_adapters.models import NeighborPage
+from kg_adapters.prefixes import MAX_ID_LENGTH, Prefixes
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.requests import NeighborRequest
+from kg_adapters.terms import Attribute, BlankNode, Iri, Node
+from kg_boundary.shown import in_quotes
+
+SAME: Final = frozenset(
+    {Iri("http://www.w3.org/2002/07/owl#sameAs"), Iri("http://www.w3.org/2004/02/skos/core#exactMatch")}
+)
+"""The relations that link one thing to itself wherever they stand."""
+MOST_LINKS: Final = 50
+"""How many links of one term are read, and how many terms one thing has at most."""
+LONGEST_CHAIN: Final = 3
+"""Over how many links in a row one thing is known."""
+_BATCH: Final = 1_000
+_PLACE: Final = "{}"
+_SAFE: Final = "/:@!$&'()*+,;=-._~"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRules:
+    """What one graph says about the same thing in other graphs. Equal IRIs are one thing without a rule.
+
+    Args:
+        relations: Relations between two terms of one thing.
+        identifiers: Relations to an id, such as that of Wikidata, and the IRI that it stands for, with `{}` for the id.
+    """
+
+    relations: frozenset[Iri] = SAME
+    identifiers: Mapping[Iri, str] = field(default_factory=dict[Iri, str])
+
+    @classmethod
+    def of(cls, texts: Iterable[str], prefixes: Prefixes) -> Self:
+        """Return the usual rules with more of them: `ex:same`, or `ex:wikidataId=http://www.wikidata.org/entity/{}`.
+
+        Raises:
+            InvalidRequest: A text has another form, or its relation is neither an IRI nor a short form of this graph.
+        """
+        relations, identifiers = set(SAME), dict[Iri, str]()
+        for text in texts:
+            relation, template = split_link(text)
+            if template:
+                identifiers[read_relation(relation, prefixes)] = template
+            else:
+                relations.add(read_relation(relation, prefixes))
+        return cls(frozenset(relations), identifiers)
+
+    @property
+    def read(self) -> frozenset[Iri]:
+        """All relations that are read for links."""
+        return self.relations | self.identifiers.keys()
+
+    def target(self, fact: Attribute) -> Iri | None:
+        """Return the term that an identifier stands for, or None where it is no identifier."""
+        template = self.identifiers.get(fact.relation)
+        text = fact.tail.value.strip()
+        if template is None or not text or len(text) > MAX_ID_LENGTH:
+            return None
+        try:
+            return Iri(template.replace(_PLACE, quote(text, safe=_SAFE, errors="replace")))
+        except InvalidRequest:
+            return None
+
+
+def split_link(text: str) -> tuple[str, str]:
+    """Return the relation of a rule, and its IRI with `{}` for the id; an empty text where it links terms.
+
+    Raises:
+        InvalidRequest: What follows the relation is no such IRI.
+    """
+    relation, sign, template = text.strip().partition(">=" if text.strip().startswith("<") else "=")
+    if not sign:
+        return relation.strip(), ""
+    template = template.strip()
+    try:
+        whole = Iri(template.replace(_PLACE, "1"))
+    except InvalidRequest:
+        whole = None
+    if whole is None or template.count(_PLACE) != 1:
+        raise InvalidRequest(
+            f"{in_quotes(text)} is no rule for links. Write a relation (ex:same), or a relation to an id and the IRI "
+            "that the id stands for, as in ex:wikidataId=http://www.wikidata.org/entity/{}."
+        )
+    return f"{relation.strip()}>" if sign == ">=" else relation.strip(), template
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """One thing in several graphs.
+
+    Args:
+        iris: All its terms.
+        terms: Under which of them each graph has it, sorted; graphs that do no more than link to it are left out.
+    """
+
+    iris: frozenset[Iri]
+    terms: Mapping[str, tuple[Iri, ...]]
+
+
+async def ask_each(
+    graphs: Mapping[str, KGAdapter], ask: Callable[[str, KGAdapter], Awaitable[T]], *, timeout_s: float = math.inf
+) -> dict[str, T | KGError]:
+    """Ask several graphs side by side, and return what each answers, or its error, which names the graph.
+
+    Args:
+        graphs: The graphs.
+        ask: Asks one, given its name.
+        timeout_s: After how many seconds a graph is late; at the end of the call that is under way in any case.
+    """
+    found: dict[str, T | KGError] = {}
+
+    async def one(name: str, graph: KGAdapter) -> None:
+        try:
+            with anyio.fail_after(time_left_s(timeout_s)):
+                found[name] = await ask(name, graph)
+        except TimeoutError:
+            found[name] = BackendTimeout(f"The graph {name} did not answer in time.")
+        except KGError as error:
+            found[name] = _naming(name, error)
+
+    async with anyio.create_task_group() as tasks:
+        for name, graph in graphs.items():
+            tasks.start_soon(one, name, graph)
+    return {name: found[name] for name in graphs}
+
+
+def answers(outcomes: Mapping[str, T | KGError]) -> dict[str, T]:
+    """Return what graphs answered.
+
+    Raises:
+        KGError: One of them failed; of several, the first in order.
+    """
+    given: dict[str, T] = {}
+    for name, outcome in outcomes.items():
+        if isinstance(outcome, KGError):
+            raise outcome
+        given[name] = outcome
+    return given
+
+
+def _naming(name: str, error: KGError) -> KGError:
+    """Return an error of the same kind that names the graph."""
+    if isinstance(error, GraphReplaced):
+        return error
+    kinds: Sequence[type[KGError]] = (BackendTimeout, BackendError, Unsupported, InvalidRequest)
+    named = next((kind for kind in kinds if isinstance(error, kind)), KGError)(f"The graph {name}: {error}")
+    named.__cause__ = error
+    return named
+
+
+async def same_things(
+    graphs: Mapping[str, KGAdapter],
+    rules: Mapping[str, LinkRules],
+    terms: Collection[Iri],
+    *,
+    left_out: Callable[[str, KGError], None] | None = None,
+    timeout_s: float = math.inf,
+) -> dict[Iri, Thing]:
+    """Return what the same thing as each of some terms is in several graphs, those included that have the term itself.
+
+    A link may be stated in any of the graphs. Each is asked once for all terms, then for what they are linked with.
+
+    Args:
+        graphs: The graphs by name.
+        rules: What each of them says about others; the usual rules for a graph without any.
+        terms: The terms.
+        left_out: Learns which graph fails, which then counts as if it had none of the terms.
+        timeout_s: After how many seconds a graph fails.
+
+    Raises:
+        KGError: A graph fails, and `left_out` is not given.
+    """
+    reading = _Links(dict(graphs), rules, left_out, timeout_s)
+    await reading.follow(terms)
+    await reading.tell_apart()
+    return {term: reading.thing(term) for term in terms}
+
+
+class _Links:
+    """The links of some terms, as far as they are read."""
+
+    def __init__(
+        self,
+        graphs: dict[str, KGAdapter],
+        rules: Mapping[str, LinkRules],
+        left_out: Callable[[str, KGError], None] | None,
+        timeout_s: float,
+    ) -> None:
+        self._graphs = graphs
+        self._rules = {name: rules.get(name, LinkRules()) for name in graphs}
+        self._left_out = left_out
+        self._timeout_s = timeout_s
+        self._classes: dict[Iri, set[Iri]] = {}
+        self._mentions: dict[str, set[Node]] = {name: set() for name in graphs}
+        self._has: dict[str, set[Iri]] = {}
+
+    async def follow(self, terms: Collection[Iri]) -> None:
+        """Read the links of terms, and of what these lead to."""
+        ahead = list(dict.fromkeys(terms))
+        self._classes |= {term: {term} for term in ahead}
+        for turn in range(LONGEST_CHAIN + 1):
+            found: dict[Iri, None] = {}
+            for first in range(0, len(ahead), _BATCH):
+                batch = tuple(ahead[first : first + _BATCH])
+                for name, pages in (await self._ask(partial(self._linked, batch))).items():
+                    self._mentions[name] |= pages.keys()
+                    # What is found last only tells who has it.
+                    if turn < LONGEST_CHAIN:
+                        found |= dict.fromkeys(self._joined(name, pages))
+            ahead = list(found)
+            if not ahead:
+                return
+
+    async def tell_apart(self) -> None:
+        """Ask which graphs have more than links of terms that are linked."""
+        linked = sorted({term for members in self._classes.values() if len(members) > 1 for term in members})
+        for name, stated in (await self._ask(partial(self._stated, linked))).items():
+            self._has[name] = stated
+
+    def thing(self, term: Iri) -> Thing:
+        """Return the thing that a term is."""
+        members = self._classes[term]
+        terms = {name: tuple(sorted(members & self._mentions[name])) for name in self._graphs}
+        if len(members) > 1:
+            having = {name: tuple(iri for iri in of if iri in self._has[name]) for name, of in terms.items()}
+            terms = having if any(having.values()) else terms
+        return Thing(frozenset(members), {name: of for name, of in terms.items() if of})
+
+    async def _ask(self, ask: Callable[[str, KGAdapter], Awaitable[T]]) -> dict[str, T]:
+        outcomes = await ask_each(self._graphs, ask, timeout_s=self._timeout_s)
+        if self._left_out is not None:
+            for name, error in outcomes.items():
+                if isinstance(error, KGError):
+                    self._left_out(name, error)
+                    del self._graphs[name]
+        return answers({name: outcome for name, outcome in outcomes.items() if name in self._graphs})
+
+    async def _linked(self, terms: tuple[Iri, ...], name: str, graph: KGAdapter) -> Mapping[Node, NeighborPage]:
+        rules = self._rules[name]
+        return await graph.neighbors(
+            NeighborRequest(terms, relations=rules.read, limit=MOST_LINKS, values=bool(rules.identifiers))
+        )
+
+    def _joined(self, name: str, pages: Mapping[Node, NeighborPage]) -> list[Iri]:
+        """Join the classes of terms that are linked, and return the terms that are new."""
+        new: list[Iri] = []
+        for node, page in pages.items():
+            if not isinstance(node, Iri):
+                continue
+            for fact in page.facts:
+                if isinstance(fact, Attribute):
+                    other: Node | None = self._rules[name].target(fact)
+                else:
+                    other = fact.tail if fact.head == node else fact.head
+                    other = other if fact.relation in self._rules[name].relations else None
+                if isinstance(other, Iri) and len(self._classes[node]) < MOST_LINKS:
+                    if other not in self._classes:
+                        new.append(other)
+                    self._join(node, other)
+        return new
+
+    def _join(self, one: Iri, other: Iri) -> None:
+        members = self._classes[one] | self._classes.get(other, {other})
+        self._classes |= dict.fromkeys(members, members)
+
+    async def _stated(self, terms: Sequence[Iri], name: str, graph: KGAdapter) -> set[Iri]:
+        """Return those of some terms of which a graph says more than what they are linked with."""
+        mentioned = [term for term in terms if term in self._mentions[name]]
+        described = await graph.describe(mentioned)
+        having = {term for term in mentioned if (found := described.get(term)) and (found.label or found.types)}
+        left = tuple(term for term in mentioned if term not in having)
+        if left:
+            links = self._rules[name].read
+            # The first of every group: more than the links have there is something else.
+            most = 3 * len(links) + 1
+            pages = await graph.neighbors(NeighborRequest(left, limit=most, limit_per_relation=1, values=True))
+            having |= {
+                term for term in left if term in pages and any(each.relation not in links for each in pages[term].facts)
+            }
+        return having
+
+
+class LinkedNodes:
+    """Which node stands for which terms of which graph.
+
+    A node is the first term of the first graph that has the thing. Blank nodes belong to one graph, whose place stands
+    before their label.
+    """
+
+    def __init__(self, graphs: Mapping[str, KGAdapter], rules: Mapping[str, LinkRules]) -> None:
+        self._graphs = graphs
+        self._rules = rules
+        self._marks = {name: f"g{place}." for place, name in enumerate(graphs, start=1)}
+        self._same: dict[Node, Node] = {}
+        self._terms: dict[Node, Mapping[str, tuple[Iri, ...]]] = {}
+
+    def one(self, node: Node) -> Node:
+        """Return the node that stands for a node."""
+        return self._same.get(node, node)
+
+    def of(self, name: str, node: Node) -> tuple[Node, ...]:
+        """Return the terms under which a graph has a node; of one that nobody asked about, itself."""
+        if isinstance(node, BlankNode):
+            mark = self._marks[name]
+            label = node.label.removeprefix(mark)
+            return (BlankNode(label),) if node.label.startswith(mark) and label else ()
+        terms = self._terms.get(node)
+        return (node,) if terms is None else terms.get(name, ())
+
+    def apart(self, name: str, node: Node) -> Node:
+        """Return a term of a graph, of which a blank node is told from those of other graphs."""
+        return BlankNode(f"{self._marks[name]}{node.label}") if isinstance(node, BlankNode) else node
+
+    def seen(self, name: str, node: Node) -> Node:
+        """Return the node that stands for a term of a graph."""
+        return self.one(self.apart(name, node))
+
+    def place(self, node: Node) -> int | None:
+        """Return the place of the first graph that is known to have a node."""
+        return next((place for place, name in enumerate(self._graphs) if self._terms.get(node, {}).get(name)), None)
+
+    async def learn(self, nodes: Iterable[Node]) -> None:
+        """Read the links of nodes that are not known yet."""
+        new = [node for node in dict.fromkeys(nodes) if isinstance(node, Iri) and node not in self._same]
+        if not new:
+            return
+        for thing in (await same_things(self._graphs, self._rules, new)).values():
+            first = next(iter(thing.terms.values()), tuple(sorted(thing.iris)))[0]
+            # What was answered before stays: another call may have learned of it since.
+            node = next((self._same[iri] for iri in sorted(thing.iris) if iri in self._same), first)
+            known = self._terms.get(node, {})
+            self._terms[node] = {
+                name: tuple(dict.fromkeys((*known.get(name, ()), *thing.terms.get(name, ())))) for name in self._graphs
+            }
+            for iri in thing.iris:
+                self._same.setdefault(iri, node)
