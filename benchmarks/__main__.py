@@ -26,6 +26,7 @@ from benchmarks.remote import measure_remote
 from benchmarks.scale import LARGE, SIZES, measure_scale
 from benchmarks.serving import measure_calls, measure_clients, measure_start
 from benchmarks.sets import measure_sets
+from benchmarks.world.examples import measure_examples
 from benchmarks.world.findings import measure_world
 from benchmarks.world.one_call import measure_calls_for_answers
 
@@ -51,6 +52,7 @@ SECTIONS: Final[Mapping[str, Measure]] = {
     "remote": measure_remote,
     "world": measure_world,
     "one-call": measure_calls_for_answers,
+    "examples": measure_examples,
     "gold": measure_gold,
 }
 

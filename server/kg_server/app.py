@@ -48,6 +48,7 @@ from kg_server.tools import Tools
 
 if TYPE_CHECKING:
     from kg_prompts.methods import GraphCounselorMethod, OdaMethod
+    from kg_server.examples import Examples
     from kg_server.memory.experience import ExperienceStore
     from kg_server.schema_view import SchemaCache
     from kg_server.serving.audit import Watcher
@@ -187,12 +188,12 @@ class MethodPrompts:
 
     Args:
         graph: What names are completed from.
-        solved: Where solved questions are kept, which are shown as examples; None for none.
+        examples: What is shown as examples; None for nothing.
     """
 
-    def __init__(self, graph: KGAdapter, solved: "ExperienceStore | None" = None) -> None:
+    def __init__(self, graph: KGAdapter, examples: "Examples | None" = None) -> None:
         self._graph = graph
-        self._solved = solved
+        self._examples = examples
 
     def provide(self, server: SextantServer) -> None:
         """Add both prompts and what completes their arguments."""
@@ -221,24 +222,21 @@ class MethodPrompts:
         from kg_prompts import render
 
         asked, listed = _checked(question), _listed(entities)
-        solved = await self._examples(asked)
+        solved = await self._shown(asked)
         return render(method(question=asked, entities=listed, graph=self._graph.name, solved=solved))
 
-    async def _examples(self, question: str) -> str:
-        """Return solved questions like one, as a text.
+    async def _shown(self, question: str) -> str:
+        """Return examples for a question, as a text.
 
         Raises:
-            MCPError: The file of them cannot be used.
+            MCPError: The file of solved questions cannot be used.
         """
-        if self._solved is None:
+        if self._examples is None:
             return ""
-        from kg_server.memory.experience import MAX_TOKENS, MOST, solved_answer
-
         try:
-            found = await self._solved.like(self._graph.name, question, MOST)
+            return "\n".join((await self._examples.answer(question)).lines)
         except KGError as error:
             raise MCPError(code=INTERNAL_ERROR, message=visible_lines(str(error))) from error
-        return "\n".join(solved_answer(found, MAX_TOKENS).lines)
 
     async def complete(
         self,
@@ -414,12 +412,13 @@ def build_server(
             memories()  # What it needs and is missing is reported at the start.
         MemoryTools(graph, memories, _memory_limits(settings), settings).provide(server)
     Resources(graph, meaning, schemas, notes).provide(server)
-    solved = experience_of(settings)
-    if solved is not None:
-        from kg_server.memory.experience import RecallTool
+    solved, examples = experience_of(settings), None
+    if solved is not None or notes.at_start.examples:
+        from kg_server.examples import Examples
 
-        RecallTool(graph, solved, settings.max_tokens).provide(server)
-    MethodPrompts(graph, solved).provide(server)
+        examples = Examples(graph, meaning, notes, solved, settings.max_tokens)
+        examples.provide(server)
+    MethodPrompts(graph, examples).provide(server)
     server.check_tools()
     if isinstance(graph, PendingAdapter):
         server.middleware.append(Waiting(graph, settings.timeout_s))

@@ -263,6 +263,9 @@ class NotesFile:
         self._stamp: tuple[int, int, int] | None = None
         self._notes = Notes()
         self._relations: Mapping[str, str] = {}
+        if file is not None:
+            self._refresh(file)
+        self.at_start = self._notes
 
     @classmethod
     def of(cls, graph: str, chosen: Path | None) -> Self:

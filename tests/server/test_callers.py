@@ -67,4 +67,4 @@ async def test_nobody_reads_or_extends_the_memory_of_another_caller(
                 with pytest.raises(MCPError, match="No memory has this handle"):
                     await other.resource(known)
         recalled = [await each.call("Recall", {"question": "What is the capital of Osaka?"}) for each in (ann, nobody)]
-        assert [reply.data["status"] for reply in recalled] == ["empty", "ok"]
+        assert ["question:" in reply.text for reply in recalled] == [False, True]

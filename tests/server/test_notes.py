@@ -5,15 +5,16 @@ from pathlib import Path
 
 import pytest
 from mcp import Client
+from mcp.types import TextContent
 
-from calls import call
+from calls import call, reply_of
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.importing.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store, verify_store
 from kg_server.answers.results import token_count
-from kg_server.app import build_server
+from kg_server.app import EXPERIENCE_FILE, build_server
 from kg_server.notes import Example, Notes, Preferred
 from kg_server.settings import Settings
 
@@ -158,6 +159,21 @@ async def test_notes_in_a_store_are_no_damage_and_kept_by_the_next_import(tmp_pa
     verify_store(folder)
     async with aclosing(LocalAdapter(open_store(folder))) as graph:
         assert await told(Settings(graph=str(folder)), graph) == ["note | About: Of towns, edited."]
+
+
+async def test_examples_of_notes_are_recalled_also_where_nothing_is_learned(
+    tokyo: LocalAdapter, tmp_path: Path
+) -> None:
+    file = tmp_path / "cities.md"
+    file.write_text(WRITTEN)
+    async with Client(build_server(tokyo, Settings(notes=file))) as client:
+        reply = reply_of(await client.call_tool("Recall", {"question": "What is the capital of Osaka?"}))
+        (message,) = (await client.get_prompt("oda", {"question": "What is the capital of Osaka?"})).messages
+    example = ["question: What is the capital of Japan?", "call: GetNeighbor entity=Q17 relation=P36", "answer: Tokyo"]
+    assert reply.lines[:3] == [f"1. {line}" for line in example]
+    assert isinstance(message.content, TextContent)
+    assert "\n".join(reply.lines) in message.content.text
+    assert not (tmp_path / EXPERIENCE_FILE).exists()
 
 
 MISLEADING = """

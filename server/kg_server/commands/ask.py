@@ -163,10 +163,12 @@ def question_of(
     """
     from kg_agents.parameters import AGENTS, InvalidParameter, read_parameters
     from kg_agents.running import Question
+    from kg_server.notes import NotesFile
 
+    notes = NotesFile.of(settings.graph, settings.notes).at_start
     try:
         chosen = read_parameters(AGENTS[agent], (*settings.agent_parameters, *flags))
-        return Question(text, entities, chosen, learn=settings.learn)
+        return Question(text, entities, chosen, learn=settings.learn or bool(notes.examples))
     except InvalidParameter as error:
         raise InvalidRequest(str(error)) from error
 

@@ -69,15 +69,28 @@ class Meaning:
 
     async def nearest(self, text: str, labels: Mapping[Node, str], *, limit: int) -> Meant:
         """Return those whose labels are nearest in meaning to a text, best first; none where no model is wanted."""
-        loaded = await self._load()
-        if not loaded.fingerprint or not labels:
-            return Meant()
-        vectors = await loaded.embedded([text, *labels.values()])
-        if isinstance(vectors, str):
-            return Meant(missing=vectors)
-        cosines = np.clip(vectors[1:] @ vectors[0], 0, 1).tolist()
+        cosines = await self._cosines(text, list(labels.values()))
+        if isinstance(cosines, str):
+            return Meant(missing=cosines)
         near = sorted(zip(labels, cosines, strict=True), key=lambda each: -each[1])
         return Meant([Candidate(node, score, "meaning", labels[node]) for node, score in near[:limit]])
+
+    async def likeness(self, text: str, others: Sequence[str]) -> Sequence[float] | None:
+        """Return how near in meaning others are to a text, from 0 to 1; None where no model says so."""
+        cosines = await self._cosines(text, others)
+        return None if isinstance(cosines, str) else cosines
+
+    async def _cosines(self, text: str, others: Sequence[str]) -> Sequence[float] | str:
+        """Return the cosine of a text and each of others, or why it is not known; empty where no model is wanted."""
+        if self._settings.embedding.embedder == "lexical":
+            return ""
+        if not others:
+            return ()
+        vectors = await (await self._load()).embedded([text, *others])
+        if isinstance(vectors, str):
+            return vectors
+        cosines: list[float] = np.clip(vectors[1:] @ vectors[0], 0, 1).tolist()
+        return cosines
 
     async def aclose(self) -> None:
         """Give back files and connections; what is needed again afterwards is loaded again."""

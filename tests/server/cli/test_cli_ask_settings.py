@@ -182,6 +182,13 @@ def test_what_was_solved_is_shown_to_a_model_that_is_asked_something_like_it(cli
     assert shown == [False, True]
     run, requests = asked(cli, CALLED)
     assert ("Kept" in run.err, "GetNeighbor(entity=Tokyo)" in requests[0].messages[0].content) == (False, False)
+    notes = cli.folder / "notes.md"
+    notes.write_text("## Examples\nWhich place is in Japan?\n`GetNeighbor Q17 country in`\n")
+    run, requests = asked(cli, CALLED, KG_SEXTANT_NOTES=str(notes))
+    assert ("Kept" in run.err, "1. call: GetNeighbor Q17 country in" in requests[0].messages[0].content) == (
+        False,
+        True,
+    )
 
 
 def test_a_model_that_cannot_is_asked_by_oda_unless_the_other_was_chosen(cli: CommandLine) -> None:
