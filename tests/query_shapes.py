@@ -135,6 +135,9 @@ SHAPES: Mapping[str, Callable[[Queries], Built]] = {
     "NameQueries.indexed": _indexed,
     "NameQueries.some": _one(lambda queries: queries.names.some(5)),
     "NameQueries.holding": _holding,
+    "NameQueries.connectors": lambda queries: (
+        iter((queries.names.connectors(),)) if queries.dialect.name == "graphdb" else iter(())
+    ),
     "SurveyQueries.size": _one(lambda queries: queries.survey.size()),
     "SurveyQueries.statements": _one(lambda queries: queries.survey.statements(5)),
     "SurveyQueries.classes": _survey(lambda queries, sampled: queries.survey.classes(sampled, 5)),
@@ -171,6 +174,11 @@ def builders() -> set[str]:
                     and inspect.signature(what).return_annotation is not bool
                 }
     return found
+
+
+def as_plain(query: str) -> str:
+    """Return a query without what no parser of SPARQL 1.1 reads: how Virtuoso is asked for a score."""
+    return query.replace(" OPTION (SCORE ?w)", "")
 
 
 def every_query(queries: Queries) -> dict[str, None]:

@@ -32,7 +32,7 @@ _SETTINGS: Final = """\
     fuseki:dataset <#texts> .
 <#texts> a text:TextDataset ; text:dataset <#triples> ; text:index <#index> .
 <#triples> a tdb2:DatasetTDB2 ; tdb2:location "--mem--" .
-<#index> a text:TextIndexLucene ; text:directory "mem" ; text:entityMap <#names> .
+<#index> a text:TextIndexLucene ; text:directory "mem" ; text:entityMap <#names> ; text:storeValues true .
 <#names> a text:EntityMap ;
     text:entityField "uri" ;
     text:defaultField "name" ;

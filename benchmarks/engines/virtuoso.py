@@ -13,7 +13,6 @@ from benchmarks.engines import EngineError, started
 PROGRAM: Final = "virtuoso-t"
 MISSING: Final = f"Virtuoso is not installed (no {PROGRAM} on the PATH): run tools/install_engines.sh"
 _SHELL: Final = "isql-vt"
-_PATIENCE_S: Final = 120.0
 _READY: Final = "Server online"
 _LOADED: Final = "loaded.nt"
 # How its loader calls a file of one statement a line.
@@ -36,8 +35,8 @@ ServerPort = 127.0.0.1:{sql}
 DisableUnixSocket = 1
 AllowOSCalls = 0
 DirsAllowed = .
-NumberOfBuffers = 4000
-MaxDirtyBuffers = 3000
+NumberOfBuffers = {buffers}
+MaxDirtyBuffers = {dirty}
 MaxQueryMem = 256M
 MaxVectorSize = 20000
 IndexTreeMaps = 2
@@ -64,11 +63,13 @@ class Virtuoso:
         url: Where it answers SPARQL, to anybody, reading only.
         sql: The address at which its administrator speaks SQL.
         folder: Where it reads files.
+        patience_s: How long, in seconds, it may take to load or index.
     """
 
     url: str
     sql: str
     folder: Path
+    patience_s: float
 
     def load(self, graph: str, triples: bytes) -> None:
         """Add N-Triples to the graph with this IRI; 200,000 of them take two seconds.
@@ -95,7 +96,7 @@ class Virtuoso:
 
     def _run(self, *statements: str) -> None:
         command = [_SHELL, self.sql, "dba", "dba", f"exec={'; '.join(statements)};"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False)  # noqa: S603 - the engine's own shell
+        done = subprocess.run(command, capture_output=True, text=True, timeout=self.patience_s, check=False)  # noqa: S603 - the engine's own shell
         if done.returncode != 0 or "***" in done.stderr:
             raise EngineError(f"Virtuoso did not take {statements[-1][:80]}: {done.stderr}")
 
@@ -106,20 +107,22 @@ def is_installed() -> bool:
 
 
 @contextmanager
-def running_virtuoso(folder: Path) -> Generator[Virtuoso]:
+def running_virtuoso(folder: Path, *, buffers: int = 4_000, patience_s: float = 120.0) -> Generator[Virtuoso]:
     """Start an empty server, and end it when the block is left; it takes two seconds and about 300 MB.
 
     Args:
         folder: An empty folder for everything that it writes.
+        buffers: How many pages of 8 KB it holds in memory.
+        patience_s: How long, in seconds, it may take to load or index.
 
     Raises:
         EngineError: It does not start.
     """
 
     def command(ports: Sequence[int]) -> Sequence[str]:
-        settings = _SETTINGS.format(sql=ports[0], http=ports[1])
+        settings = _SETTINGS.format(sql=ports[0], http=ports[1], buffers=buffers, dirty=3 * buffers // 4)
         (folder / "virtuoso.ini").write_text(settings, encoding="utf-8")
         return [PROGRAM, "+configfile", "virtuoso.ini", "+foreground"]
 
     with started(folder, 2, command, _READY) as (sql, http):
-        yield Virtuoso(f"http://127.0.0.1:{http}/sparql", f"127.0.0.1:{sql}", folder)
+        yield Virtuoso(f"http://127.0.0.1:{http}/sparql", f"127.0.0.1:{sql}", folder, patience_s)

@@ -15,7 +15,7 @@ from kg_adapters.sparql.dialects import DIALECTS, Dialect
 from kg_adapters.sparql.endpoint import SparqlEndpoint
 from kg_adapters.sparql.queries.names import WILD_FROM, NameQueries, words
 from kg_adapters.sparql.rows import rows
-from kg_adapters.terms import Literal
+from kg_adapters.terms import Iri, Literal
 
 # QLever answers with its statistics; Blazegraph describes itself to whoever sends no query.
 _PROBE: Final[Mapping[str, str]] = {"cmd": "stats"}
@@ -85,6 +85,20 @@ class Detector:
             return None
         seconds = _SECONDS.fullmatch(limit) if isinstance(limit, str) else None
         return float(seconds[1]) if seconds else None
+
+    async def connector(self, dialect: Dialect) -> Iri | None:
+        """Return the Lucene connector of GraphDB that has the most relations to names; None where none is known."""
+        if dialect.name != "graphdb":
+            return None
+        try:
+            asker = QueryAsker(self._endpoint, dialect, self._endpoint.options.timeout_s)
+            answer = await asker.ask(NameQueries(dialect, self._vocabulary).connectors(), timeout_s=self._left_s)
+        except KGError:
+            return None
+        named = (*self._vocabulary.labels, *self._vocabulary.aliases)
+        found = [(row.iri("c"), row.text("d") or "") for row in rows(answer)]
+        having = {each: sum(f'"{name.value}"' in settings for name in named) for each, settings in found if each}
+        return max(sorted(having), key=lambda each: having[each]) if any(having.values()) else None
 
     async def text_search(self, dialect: Dialect) -> TextSearch | None:
         """Return the full-text index of an engine; None where that cannot be found out now.

@@ -7,9 +7,10 @@ from types import MappingProxyType
 from typing import Final
 
 from kg_adapters.http.options import DialectName, TextSearch
-from kg_adapters.terms import BlankNode
+from kg_adapters.terms import BlankNode, Iri
 
 _SERVER_SHARE: Final = 0.9
+_LABELS: Final = Iri("http://www.ontotext.com/connectors/lucene/instance#labels")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +38,23 @@ class Engine:
         dialect: The engine, as settings name it.
         text_search: The full-text index that it has.
         longest_limit_s: The longest time, in seconds, that it lets a query ask for; None for that of the table.
+        connector: The Lucene connector of GraphDB that has the names; None for that of the table.
     """
 
     dialect: DialectName = "standard"
     text_search: TextSearch = "none"
     longest_limit_s: float | None = None
+    connector: Iri | None = None
 
     def dialect_of(self) -> "Dialect":
         """Return how it is asked."""
         dialect = DIALECTS[self.dialect]
-        return dialect if self.longest_limit_s is None else replace(dialect, longest_limit_s=self.longest_limit_s)
+        limit, connector = self.longest_limit_s, self.connector
+        return replace(
+            dialect,
+            longest_limit_s=dialect.longest_limit_s if limit is None else limit,
+            connector=dialect.connector if connector is None else connector,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +78,7 @@ class Dialect:
             which has a limit of its own.
         text_search: The full-text index that the engine may have.
         named_by: Headers of replies by which the engine is recognised, with a part of each value.
+        connector: The Lucene connector of GraphDB that has the names.
     """
 
     name: DialectName = "standard"
@@ -83,6 +92,7 @@ class Dialect:
     longest_limit_s: float | None = None
     text_search: TextSearch = "none"
     named_by: tuple[tuple[str, str], ...] = ()
+    connector: Iri = _LABELS
 
     def parameters(self, timeout_s: float, left_s: float | None = None) -> Mapping[str, str]:
         """Return the parameters that make the engine give up a little before its caller does.

@@ -115,13 +115,14 @@ class _Opening:
 
     async def _engine(self) -> Engine:
         told = self._endpoint.options
-        if "auto" not in {told.dialect, told.text_search}:
+        if "auto" not in {told.dialect, told.text_search} and told.dialect != "graphdb":
             return self._told
         detector = Detector(self._endpoint, self._vocabulary, self._end)
         dialect = await detector.dialect() if told.dialect == "auto" else told.dialect
         if dialect is None:
             return self._told
         engine = replace(self._told, dialect=dialect, longest_limit_s=await detector.longest_limit_s(dialect))
+        engine = replace(engine, connector=await detector.connector(engine.dialect_of()))
         index = await detector.text_search(engine.dialect_of()) if told.text_search == "auto" else told.text_search
         if index is None:
             return engine

@@ -127,9 +127,10 @@ _MATCHED: Final = 2_000
 """How many names that hold the same words are compared with a text."""
 _JENA_TEXT: Final = Iri("http://jena.apache.org/text#query")
 _GRAPHDB: Final = "http://www.ontotext.com/connectors/lucene#"
-GRAPHDB_INDEX: Final = Iri("http://www.ontotext.com/connectors/lucene/instance#labels")
 _BLAZEGRAPH: Final = "http://www.bigdata.com/rdf/search#"
 _QLEVER: Final = "http://qlever.cs.uni-freiburg.de/builtin-functions/"
+_SCORE: Final = "?w"
+_PLAIN: Final = re.compile(r"[a-z0-9]+\*?")
 # What serves as a relation and takes part in no edge is no entity.
 _IS_ENTITY: Final = (
     "FILTER(!EXISTS { ?s1 ?s ?o1 } || EXISTS { ?s ?p2 ?o2 FILTER(!isLiteral(?o2)) } || EXISTS { ?s3 ?p3 ?s })"
@@ -193,7 +194,8 @@ class NameQueries:
         if not wanted:
             return None
         found = writing.union(
-            f"{{ SELECT ?s ?a ?l (LCASE(STR(?l)) AS ?t) {{ {self._matching(each, index, kind)} }} LIMIT {_MATCHED} }}"
+            f"{{ SELECT ?s ?a ?l (LCASE(STR(?l)) AS ?t) {{ {self._matching(each, index, kind)} }} "
+            f"{self._by_score(each, index)} LIMIT {_MATCHED} }}"
             for each in _ways(wanted, index)
         )
         return self._closest(found, text, pieces(text[: 4 * MAX_NAME]), limit)
@@ -208,7 +210,12 @@ class NameQueries:
         Raises:
             Unsupported: The engine is not known to have such an index.
         """
-        return f"SELECT ?s ?a ?l {{ {self._matching([word], index, None)} }} LIMIT 1"
+        found, order = self._matching([word], index, None), self._by_score([word], index)
+        return f"SELECT ?s ?a ?l {{ {found} }} {order} LIMIT 1"
+
+    def connectors(self) -> str:
+        """Return the query for the Lucene connectors `?c` of GraphDB, each with its settings `?d`."""
+        return f"SELECT ?c ?d {{ ?c <{_GRAPHDB}listConnectors> ?d }}"
 
     def _closest(self, found: str, text: str, shared: Sequence[str], limit: int) -> str:
         """Return the query for the names `?t` that are most like a text among those found."""
@@ -225,6 +232,9 @@ class NameQueries:
         if index == "virtuoso":
             # Its compiler wants what is matched to be bound in front of the match.
             parts.reverse()
+        elif index == "lucene" and self.dialect.name == "fuseki":
+            # Where the index stores values, it says which name of many it matched.
+            parts.append("FILTER(!BOUND(?m) || STR(?l) = STR(?m))")
         return f"{' '.join(parts)} {self._instances(kind)}"
 
     def _entities(self, found: str, limit: int) -> str:
@@ -254,20 +264,33 @@ class NameQueries:
     def _match(self, wanted: Sequence[str], index: TextSearch) -> str:
         if index == "virtuoso":
             phrase = " AND ".join(f"'{word}'" for word in wanted)
-            return f"?l <bif:contains> {writing.text(phrase)} ."
+            return f"?l <bif:contains> {writing.text(phrase)} OPTION (SCORE {_SCORE}) ."
         if index == "blazegraph":
-            search = f"?l <{_BLAZEGRAPH}search> {writing.text(' '.join(wanted))} ."
-            return f'{search} ?l <{_BLAZEGRAPH}matchAllTerms> "true" . ?l <{_BLAZEGRAPH}maxRecords> "{_MATCHED}" .'
+            search = f'?l <{_BLAZEGRAPH}search> {writing.text(" ".join(wanted))} ; <{_BLAZEGRAPH}matchAllTerms> "true"'
+            return f'{search} ; <{_BLAZEGRAPH}relevance> {_SCORE} ; <{_BLAZEGRAPH}maxRecords> "{_MATCHED}" .'
         if index == "qlever":
             phrase = writing.text(" ".join(wanted))
             return f"?m <{_QLEVER}contains-word> {phrase} . ?m <{_QLEVER}contains-entity> ?l ."
         if index == "lucene" and self.dialect.name == "fuseki":
             phrase = " AND ".join(wanted)
-            return f"?s {writing.iri(_JENA_TEXT)} ({writing.text(phrase)} {_MATCHED}) ."
+            return f"(?s {_SCORE} ?m) {writing.iri(_JENA_TEXT)} ({writing.text(phrase)} {_MATCHED}) ."
         if index == "lucene":
             phrase = writing.text(" AND ".join(wanted))
-            return f"?m a {writing.iri(GRAPHDB_INDEX)} ; <{_GRAPHDB}query> {phrase} ; <{_GRAPHDB}entities> ?s ."
+            found = f"?m a {writing.iri(self.dialect.connector)} ; <{_GRAPHDB}query> {phrase}"
+            return f"{found} ; <{_GRAPHDB}entities> ?s . ?s <{_GRAPHDB}score> {_SCORE} ."
         raise Unsupported(f"There is no full-text index called {in_quotes(index)}.")
+
+    def _by_score(self, wanted: Sequence[str], index: TextSearch) -> str:
+        """Return the order in which the names that match best come first, before any are cut off."""
+        if index != "qlever":
+            return f"ORDER BY DESC({_SCORE})"
+        # It names the scores itself, and escapes all letters but these.
+        plain = (word for word in wanted if _PLAIN.fullmatch(word))
+        scores = (
+            f"?ql_score_prefix_m_{word[:-1]}" if word[-1] == "*" else f"?ql_score_word_m_{word}" for word in plain
+        )
+        total = " + ".join(scores)
+        return f"ORDER BY DESC({total})" if total else ""
 
 
 def _ways(wanted: Sequence[str], index: TextSearch) -> Iterator[Sequence[str]]:
