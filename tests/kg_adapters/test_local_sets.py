@@ -53,6 +53,10 @@ class CountingDictionary(Dictionary):
         self.read += 1
         return super().literal(row)
 
+    def text(self, row: int) -> str:
+        self.read += 1
+        return super().text(row)
+
 
 def sets_of(facts: list[Fact], most_pairs: int = MOST_PAIRS) -> IndexSets:
     index = index_of(facts, Vocabulary())
@@ -142,6 +146,29 @@ def test_two_of_many_values_are_compared_without_pairing_them_all(operator: Oper
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert ((one > two) - (one < two) in SIGNS[operator], peak < 20_000_000) == (True, True)
+
+
+@given(st.lists(st.text("kK\u212aiI\u0130\u00e9\u00c9\u1e9e\u00df ", max_size=3), max_size=8), st.data())
+def test_a_text_is_compared_in_lower_case_whatever_bytes_it_has(texts: list[str], data: st.DataObject) -> None:
+    wanted = data.draw(st.sampled_from([*texts, "k", "K\u00e9"]))
+    facts: list[Fact] = [Attribute(iri(f"n{place}"), iri("f"), Literal(text)) for place, text in enumerate(texts)]
+    nodes = Members(tuple(iri(f"n{place}") for place in range(len(texts))))
+    operators: tuple[Operator, ...] = ("=", "!=")
+    for operator in operators:
+        equal = (text.lower() == wanted.lower() for text in texts)
+        expected = [node for node, each in zip(nodes.nodes, equal, strict=True) if each == (operator == "=")]
+        kept = Kept(nodes, Compares(HopPath((Hop((Step(iri("f")),)),)), operator, Literal(wanted)))
+        assert list(sets_of(facts).compute(SetRequest(Listed(kept), limit=9)).members) == expected
+
+
+def test_a_text_among_many_is_found_without_reading_the_others() -> None:
+    facts: list[Fact] = [Attribute(iri(f"n{number}"), iri("f"), Literal(f"Town {number}")) for number in range(1_000)]
+    index = index_of(facts, Vocabulary())
+    dictionary = CountingDictionary(index)
+    towns = Members(tuple(iri(f"n{number}") for number in range(1_000)))
+    kept = Kept(towns, Compares(HopPath((Hop((Step(iri("f")),)),)), "=", Literal("town 77")))
+    found = IndexSets(index, dictionary, Vocabulary()).compute(SetRequest(Listed(kept), witnesses=0))
+    assert (found.members, dictionary.read < 20) == ((iri("n77"),), True)
 
 
 def test_working_out_sets_stops_when_its_time_is_up() -> None:

@@ -49,7 +49,7 @@ async def airports(imported: Path) -> AsyncIterator[LocalAdapter]:
     await graph.aclose()
 
 
-HELD = "it holds texts such as 'BBB', not links; 4 have 'LAX', the id or a value of "
+HELD = "it holds texts such as '...', not links; 4 have 'LAX', the id or a value of "
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ async def test_what_a_column_holds_by_its_code_is_not_denied_under_its_name(
     airports: LocalAdapter, tool: str, arguments: dict[str, str]
 ) -> None:
     answer = await call(airports, tool, **arguments)
-    assert HELD in answer.text.replace("It holds", "it holds")
+    assert HELD in re.sub("such as '[A-Z]{3}'", "such as '...'", answer.text.replace("It holds", "it holds"))
     assert answer.data.get("knowledge") in {"unknown", "stated"}
 
 

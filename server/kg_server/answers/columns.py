@@ -24,6 +24,7 @@ _NONE: Final = Count(0)
 _MOST_TEXTS: Final = 20
 _MOST_CLASSES: Final = 20
 _LONGEST_TEXT: Final = 100
+_MOST_HOLDERS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,8 @@ async def texts_instead(
     if not all(_holds_texts(profile.everything.property(each, "out")) for each in relations):
         return None
     await load("kg_adapters.set_walking")
-    from kg_adapters.algebra import Compares, Hop, HopPath, Instances, Kept, Step, Union, Values
-    from kg_adapters.set_requests import Listed, SetRequest
+    from kg_adapters.algebra import Compares, Has, Hop, HopPath, Instances, Kept, Members, Step, Union, Values
+    from kg_adapters.set_requests import Computed, Listed, SetRequest
     from kg_adapters.set_walking import compute_sets
 
     every = True
@@ -79,14 +80,24 @@ async def texts_instead(
             return None
         among, every = Union(tuple(map(Instances, owners[:_MOST_CLASSES]))), len(owners) <= _MOST_CLASSES
     path = HopPath((Hop(tuple(map(Step, relations))),))
-    held = (await compute_sets(graph, SetRequest(Listed(Values(among, path)), limit=1, witnesses=0))).members
+
+    async def listed_of(of: "SetExpression", limit: int = 0) -> Computed:
+        return await compute_sets(graph, SetRequest(Listed(of), limit=limit, witnesses=0))
+
+    def nodes_of(found: Computed) -> Members:
+        return Members(tuple(each for each in found.members if not isinstance(each, Literal)))
+
+    first = nodes_of(await listed_of(Kept(among, Has(path)), limit=1))
+    held = (await listed_of(Values(first, path), limit=1)).members
     if not held or not isinstance(held[0], Literal):
         return None
-    for text in await _texts_of(graph, entity):
-        having = Kept(among, Compares(path, "=", Literal(text)))
-        count = (await compute_sets(graph, SetRequest(Listed(having), limit=0, witnesses=0))).count
+    conditions = {text: Compares(path, "=", Literal(text)) for text in await _texts_of(graph, entity)}
+    of_any = await listed_of(Union(tuple(Kept(among, each) for each in conditions.values())), _MOST_HOLDERS)
+    holders = nodes_of(of_any) if of_any.count.value <= _MOST_HOLDERS else among
+    for text, condition in conditions.items() if of_any.count.value else ():
+        count = (await listed_of(Kept(holders, condition))).count
         if count.value:
-            return TextsInstead(held[0].value, text, replace(count, exact=count.exact and every))
+            return TextsInstead(held[0].value, text, replace(count, exact=count.exact and of_any.count.exact and every))
     return TextsInstead(held[0].value)
 
 

@@ -16,6 +16,8 @@ from kg_adapters.terms import Iri, Literal
 from kg_adapters.values import DATE_UNITS, SIGNS, compared_kind_of, date_unit, order_of_kind, text_compares, unit_of
 
 Mask = npt.NDArray[np.bool_]
+_ASCII: Final = 128
+_LOWER: Final = np.frombuffer(bytes(range(256)).lower(), dtype=np.uint8)
 _LOOKED_AT: Final = 64
 """How many bytes of many texts are compared at once."""
 
@@ -128,6 +130,9 @@ class IndexValues:
         kind = compared_kind_of(given, operator)
         if kind is None:
             wanted = given.value.lower()
+            if operator in {"=", "!="}:
+                same = self._in_lower_case(rows, wanted)
+                return same if operator == "=" else ~same
             texts = (self._dictionary.text(row).lower() for row in rows.tolist())
             return np.fromiter((text_compares(text, operator, wanted) for text in texts), np.bool_, len(rows))
         unit = unit_of(given)
@@ -141,6 +146,22 @@ class IndexValues:
             others = np.full(len(orders), order)
         signs = (orders > others).astype(np.int8) - (orders < others)
         return np.isin(signs, SIGNS[operator]) & ~np.isnan(orders)
+
+    def _in_lower_case(self, rows: Longs, wanted: str) -> Mask:
+        """Say which rows hold a text that is a given one in lower case; only those that may be are decoded."""
+        values = self._table.values
+        starts, ends = values.offsets[rows], values.offsets[rows + 1]
+        likely, others = np.arange(len(rows)), list[Longs]()
+        for place, byte in enumerate(wanted.encode()[:_LOOKED_AT]):
+            likely = likely[starts[likely] + place < ends[likely]]
+            found = values.text[starts[likely] + place]
+            # Letters of other alphabets may have more bytes in one case than in the other.
+            others.append(likely[found >= _ASCII])
+            likely = likely[(found < _ASCII) & (_LOWER[found] == byte)]
+        same = np.zeros(len(rows), dtype=np.bool_)
+        for place in np.concatenate((likely, *others)).tolist():
+            same[place] = self._dictionary.text(int(rows[place])).lower() == wanted
+        return same
 
     def _of_kind(self, rows: Longs, kind: ComparedKind, unit: Iri | None) -> Mask:
         if unit is None:

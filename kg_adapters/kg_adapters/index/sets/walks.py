@@ -114,6 +114,7 @@ class Joint:
         return places[row_of], ends[positions]
 
 
+_KEPT_ENDS: Final = 1_000_000
 _KEPT_NUMBERS: Final = 16_000_000
 """How many numbers are kept of tables that were looked up: 128 MB."""
 
@@ -194,6 +195,7 @@ class Walks:
         self.index = tables.index
         self._tables = tables
         self._limits = limits
+        self._last: tuple[Longs, HopPath, PathEnds] | None = None
 
     def reach(self, nodes: Longs, path: HopPath) -> Longs:
         """Return the nodes that a path reaches from some nodes, sorted."""
@@ -215,7 +217,14 @@ class Walks:
         return self.values(nodes, last)[1]
 
     def ends(self, nodes: Longs, path: HopPath) -> PathEnds:
-        """Return what a path reaches from each of some nodes."""
+        """Return what a path reaches from each of some nodes; the last answer is kept for the next condition."""
+        if self._last is not None and self._last[0] is nodes and self._last[1] == path:
+            return self._last[2]
+        found = self._ends(nodes, path)
+        self._last = (nodes, path, found) if len(found.nodes) + len(found.rows) <= _KEPT_ENDS else None
+        return found
+
+    def _ends(self, nodes: Longs, path: HopPath) -> PathEnds:
         places, middles = np.arange(len(nodes)), nodes
         *hops, last = path.hops
         for hop in hops:
