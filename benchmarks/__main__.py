@@ -28,6 +28,7 @@ from benchmarks.serving import measure_calls, measure_clients, measure_start
 from benchmarks.sets import measure_sets
 from benchmarks.world.examples import measure_examples
 from benchmarks.world.findings import measure_world
+from benchmarks.world.misleading import measure_notes
 from benchmarks.world.one_call import measure_calls_for_answers
 
 RESULTS: Final = Path(__file__).parent / "results"
@@ -53,6 +54,7 @@ SECTIONS: Final[Mapping[str, Measure]] = {
     "world": measure_world,
     "one-call": measure_calls_for_answers,
     "examples": measure_examples,
+    "notes": measure_notes,
     "gold": measure_gold,
 }
 

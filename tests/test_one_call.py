@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 
 import pytest
+from benchmarks.world.misleading import MISLED, NOTED, PLAIN, misled_outcomes
 from benchmarks.world.one_call import WAYS, outcomes
 from benchmarks.world.questions import read_questions
 from mcp import Client
@@ -29,3 +30,11 @@ async def test_one_call_gives_the_answer_and_nothing_else(client: Client, way: s
     wrong = [outcome.asked.id for outcome in found if not outcome.right]
     assert len(wrong) <= 0.05 * len(found), wrong
     assert sorted(outcome.tokens for outcome in found)[len(found) // 2] <= 150
+
+
+async def test_notes_put_right_what_misleading_names_of_relations_made_wrong(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    found = await misled_outcomes(tmp_path_factory.getbasetemp() / "world", "Compose")
+    right = {kind: sum(outcome.right for outcome in ours) for kind, ours in found.items()}
+    assert right[NOTED] == right[PLAIN] >= right[MISLED] + 10
