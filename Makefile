@@ -7,7 +7,7 @@ QUICK := --ignore=tests/engines --ignore=tests/hardening
 # Many tests start programs, which would compile the sources anew each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-eval test coverage engines hardening installed lint ruff mypy pyright quick format conformance fuzz bench scale bundle docs sample constraints clean
+.PHONY: help demo demo-eval test coverage engines hardening installed lint ruff mypy pyright quick format conformance view view-check fuzz bench scale bundle docs sample constraints clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
@@ -61,6 +61,16 @@ format: $(STAMPS)/dev ## rewrite the code as ruff wants it
 conformance: $(STAMPS)/dev ## run the official conformance suite against the server (needs npm)
 	@PYTHONPATH=tests $(BIN)/python -m conformance.run
 
+view: server/view/node_modules/.installed ## build the page that draws graphs from server/view (needs npm)
+	@npm --prefix server/view run --silent build
+
+view-check: server/view/node_modules/.installed ## lint and test the page's source, and compare it with the built page
+	@npm --prefix server/view run --silent check
+
+server/view/node_modules/.installed: server/view/package.json
+	@npm --prefix server/view install --silent --no-package-lock --ignore-scripts --no-audit --no-fund
+	@touch $@
+
 fuzz: $(STAMPS)/dev ## make 10,000 generated calls, where make hardening makes fewer
 	@$(BIN)/python -m pytest --quiet --generated-calls=10000 tests/hardening/test_generated_calls.py
 
@@ -83,7 +93,7 @@ constraints: ## pin the newest versions that work together in constraints.txt
 	@$(PYTHON) tools/update_constraints.py
 
 clean: ## remove everything that make created
-	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage .coverage.* dist
+	@rm -rf server/view/node_modules server/view/dist .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage .coverage.* dist
 
 $(STAMPS)/run: pyproject.toml constraints.txt tools/set_up.py
 	@$(PYTHON) tools/set_up.py

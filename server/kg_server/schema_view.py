@@ -230,7 +230,22 @@ class _View:
                     return answer
             return fitted(self._definition(facts, names, MOST_IN_A_LINE, ontology), len(foremost), self.max_tokens)
 
-        return await off_loop(fit)
+        return await off_loop(lambda: self._with_links(fit(), foremost, names))
+
+    def _with_links(self, answer: Answer, classes: Sequence[ClassProfile], names: Names) -> Answer:
+        """Return an answer with what links its classes, where there is room for all of it."""
+        assert isinstance(answer.result, SchemaResult)  # noqa: S101 - built here
+        ids = {each.iri: names.entity_id(each.iri) for each in classes if each.iri is not None}
+        shown = {iri: each for iri, each in ids.items() if each in answer.result.classes}
+        links = [
+            [shown[owner.iri], names.relation_id(fact.relation), shown[target]]
+            for owner in classes
+            for fact in facts_of(owner, self.graph.vocabulary)
+            for target, _ in fact.targets
+            if owner.iri in shown and fact.direction == "out" and target in shown
+        ]
+        linked = replace(answer, result=answer.result.model_copy(update={"links": links}))
+        return linked if linked.tokens <= self.max_tokens else answer
 
     async def about(self, text: str) -> Answer:
         """Return all of the class that a text names, or what is like the text, or else near in meaning."""

@@ -9,6 +9,7 @@ import anyio
 import pytest
 import rdflib
 from mcp import Client
+from pydantic import TypeAdapter
 
 from calls import UNHURRIED, call, counts
 from embedders import LEXICAL
@@ -38,6 +39,11 @@ MANY_PREFIXES = "\n".join(
 
 
 WORLD = "http://world.example/"
+
+
+def links_of(data: dict[str, object]) -> list[list[str]]:
+    """Return what links the classes of a definition."""
+    return TypeAdapter(list[list[str]]).validate_python(data["links"])
 
 
 class Known(LocalAdapter):
@@ -147,6 +153,10 @@ async def test_the_fictional_world_is_told_by_class_in_less_than_four_thousand_c
     # A relation and its inverse count as one, as in the results of Compose.
     assert "; author of 16%→scientific paper, …; board seat 13%→company, …; award received 12%→award; " in reply.text
     assert "; parent 10%→person; child ⇄parent 9%→person; married to ⇄ 7%→person" in reply.text
+    # Whoever draws the definition asks for more than a model reads.
+    drawn = await call(world, "Schema", max_tokens=20_000)
+    assert [row for row in links_of(drawn.data) if row[1] == "w:R105"] == [["w:K70", "w:R105", "w:K54"]]
+    assert "links" not in reply.data
     person = await call(world, "Schema", about="person")
     having = "| 334 of 2,150, 1,445 facts → scientific paper (w:K48), book (w:K15)"
     assert f"relation | author of (w:R194) ⇄ written by (w:R110) {having}" in person.lines

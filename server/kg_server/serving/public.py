@@ -1,4 +1,4 @@
-"""Pages for everybody over HTTP, without a login: whether the server lives, whether it is ready, and its card."""
+"""Pages for everybody over HTTP, without a login: whether the server lives and is ready, its card, and the view."""
 
 import hashlib
 import json
@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kg_adapters.errors import KGError
 from kg_server.serving.http import MCP_PATH
+from kg_server.serving.page import PAGE_PATH, ViewPage
 
 HEALTHZ: Final = "/healthz"
 READYZ: Final = "/readyz"
@@ -84,7 +85,9 @@ async def _holds(check: Check) -> bool:
 
 
 class PublicPages:
-    """An application with pages for load balancers and for clients that look for servers; the rest is passed on.
+    """An application with pages for load balancers, for clients that look for servers, and for people.
+
+    The rest is passed on.
 
     Nothing of the graph, its callers or the machine is in them, so no name or page that asks for them is refused.
 
@@ -98,6 +101,7 @@ class PublicPages:
         self._app = app
         self._readiness = readiness
         self._card = card
+        self._view = ViewPage.read()
         self._tag = f'"{hashlib.sha256(card).hexdigest()[:32]}"'
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -111,6 +115,8 @@ class PublicPages:
             return Response(status_code=204, headers=_CARD_HEADERS)
         if scope["method"] not in {"GET", "HEAD"}:
             return None
+        if path == PAGE_PATH:
+            return self._view.response(Headers(scope=scope))
         if path == HEALTHZ:
             return PlainTextResponse("ok\n")
         if path == READYZ:

@@ -1,5 +1,8 @@
+import base64
+import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -212,6 +215,19 @@ def test_anybody_may_ask_whether_a_server_is_ready_and_for_its_card_by_any_name(
     assert "japan" not in card.text
     again = httpx2.get(f"{address}/server-card", headers={"if-none-match": card.headers["etag"]}, timeout=60)
     assert (again.status_code, httpx2.options(f"{address}/server-card", headers=headers).status_code) == (304, 204)
+
+
+def test_the_page_that_draws_the_graph_may_run_its_own_script_alone(address: str) -> None:
+    root = address.removesuffix("mcp")
+    page = httpx2.get(root, timeout=60)
+    policy = page.headers["content-security-policy"]
+    [script] = re.findall("<script>(.+?)</script>", page.text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'; " in policy
+    assert {"default-src 'none'", "connect-src 'self'", "frame-ancestors 'none'"} <= set(policy.split("; "))
+    assert not re.search("unsafe|http", policy)
+    again = httpx2.get(root, headers={"if-none-match": page.headers["etag"]}, timeout=60)
+    assert (again.status_code, httpx2.post(root, timeout=60).status_code) == (304, 404)
 
 
 @pytest.mark.parametrize("options", [["--http"], ["--http", "0", "--metrics"]])

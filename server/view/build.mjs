@@ -1,0 +1,82 @@
+// Builds the page, one HTML file with all that it needs and the licences of what is in it; with --check, compares it with
+// the committed file; with --tests, builds the tests.
+
+import { createHash } from "node:crypto";
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { build } from "esbuild";
+
+const PAGE = new URL("../kg_server/view.html", import.meta.url);
+const MOST_BYTES = 250_000;
+const here = (name) => new URL(name, import.meta.url);
+
+const COMMON = { bundle: true, write: false, legalComments: "none", absWorkingDir: import.meta.dirname };
+
+/** Return the licences of the packages that a bundle took files from. */
+async function licences(metafile) {
+  const names = new Set(
+    Object.keys(metafile.inputs).flatMap((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []),
+  );
+  const texts = [...names].sort().map(async (name) => {
+    const { version, license } = JSON.parse(await readFile(here(`node_modules/${name}/package.json`), "utf8"));
+    const file = (await readdir(here(`node_modules/${name}`))).find((each) => /^licen[cs]e/i.test(each));
+    if (!file) throw new Error(`${name} has no file of its licence.`);
+    const text = await readFile(here(`node_modules/${name}/${file}`), "utf8");
+    return `${name} ${version} (${license})\n\n${text.trim()}`;
+  });
+  return (await Promise.all(texts)).join("\n\n----\n\n").replaceAll("--", "- -");
+}
+
+/** Return the source by which a policy allows an inline text. */
+function hashOf(text) {
+  return `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+}
+
+async function page() {
+  const options = { ...COMMON, minify: true, charset: "utf8", target: "es2022" };
+  const script = await build({ ...options, entryPoints: ["src/main.ts"], format: "iife", metafile: true });
+  const style = await build({ ...options, entryPoints: ["src/style.css"] });
+  const [js, css] = [script.outputFiles[0].text.trim(), style.outputFiles[0].text.trim()];
+  if (/<\/script|<!--/i.test(js)) throw new Error("The script would end its own element.");
+  const policy = [
+    "default-src 'none'",
+    `script-src ${hashOf(js)}`,
+    `style-src ${hashOf(css)}`,
+    "img-src data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join("; ");
+  const parts = { policy, style: css, script: js };
+  const template = (await readFile(here("index.html"), "utf8")).replace(/^ +/gm, "");
+  const html = template.replace(/@(policy|style|script)@/g, (_, name) => parts[name]);
+  return `${html.trim()}\n<!--\nBuilt from server/view. It holds these packages:\n\n${await licences(script.metafile)}\n-->\n`;
+}
+
+async function tests() {
+  const names = (await readdir(here("tests"))).filter((name) => name.endsWith(".test.ts"));
+  const entryPoints = names.map((name) => `tests/${name}`);
+  await build({
+    ...COMMON,
+    entryPoints,
+    write: true,
+    outdir: "dist/tests",
+    outExtension: { ".js": ".mjs" },
+    format: "esm",
+    platform: "node",
+  });
+}
+
+async function main() {
+  if (process.argv.includes("--tests")) return await tests();
+  const built = await page();
+  const bytes = Buffer.byteLength(built);
+  if (bytes > MOST_BYTES) throw new Error(`The page has ${bytes} bytes; it may have ${MOST_BYTES}.`);
+  if (!process.argv.includes("--check")) await writeFile(PAGE, built);
+  else if ((await readFile(PAGE, "utf8").catch(() => "")) !== built)
+    throw new Error("server/kg_server/view.html is not what server/view builds. Run make view and commit it.");
+  console.log(`${bytes} bytes`);
+}
+
+await main();

@@ -1,0 +1,451 @@
+// The picture: nodes and lines on WebGL by sigma, their labels on the canvas above it.
+
+import Graph from "graphology";
+import Sigma from "sigma";
+import { createEdgeArrowProgram, createEdgeDoubleArrowProgram } from "sigma/rendering";
+import type { EdgeDisplayData, NodeDisplayData, PartialButFor } from "sigma/types";
+import { type Extent, Layout, type Point, placed } from "./layout";
+import type { Line } from "./scene";
+
+export interface DrawnNode {
+  readonly id: string;
+  readonly label: string;
+  /** A second line, such as how many neighbours are not drawn. */
+  readonly note: string;
+  readonly color: string;
+  readonly size: number;
+  readonly evidence: boolean;
+}
+
+export interface Colors {
+  readonly text: string;
+  readonly muted: string;
+  readonly background: string;
+  readonly line: string;
+  readonly accent: string;
+}
+
+export interface Handlers {
+  readonly onSelect: (id: string | null) => void;
+  readonly onExpand: (id: string) => void;
+}
+
+interface NodeAttributes extends Point {
+  label: string;
+  note: string;
+  color: string;
+  size: number;
+  evidence: boolean;
+  forceLabel: boolean;
+  zIndex: number;
+}
+
+interface LineAttributes {
+  label: string;
+  size: number;
+  color: string;
+  type: string;
+  zIndex: number;
+}
+
+type ShownNode = PartialButFor<NodeDisplayData, "x" | "y" | "size" | "label" | "color">;
+type ShownLine = PartialButFor<EdgeDisplayData, "label" | "color" | "size">;
+type End = PartialButFor<NodeDisplayData, "x" | "y" | "size">;
+interface Rectangle {
+  readonly left: number;
+  readonly top: number;
+  readonly right: number;
+  readonly bottom: number;
+}
+
+/** A node whose label a frame may show. */
+interface Planned extends Point {
+  readonly id: string;
+  readonly rank: number;
+  readonly radius: number;
+  readonly label: string;
+  readonly note: string;
+}
+
+const FONT = "system-ui, sans-serif";
+const LABEL_PX = 13;
+const NOTE_PX = 11;
+const EDGE_PX = 11;
+const MOST_LABEL = 26;
+const PADDING = 24;
+const MARGIN = 90;
+const ALL_LABELS = 150;
+/** How many labels may lie upon nodes of others. */
+const FOREMOST = 14;
+
+export class Drawing {
+  private readonly graph = new Graph<NodeAttributes, LineAttributes>({ type: "directed" });
+  private readonly sigma: Sigma<NodeAttributes, LineAttributes>;
+  private readonly layout: Layout;
+  private readonly measuring = document.createElement("canvas").getContext("2d");
+  private taken: Rectangle[] = [];
+  private readonly planned = new Set<string>();
+  private selected: string | null = null;
+  private hovered: string | null = null;
+  private dragged: string | null = null;
+  private extent: Extent | null = null;
+
+  /** @throws Error where the browser draws no WebGL */
+  constructor(
+    private readonly container: HTMLElement,
+    private readonly colors: () => Colors,
+    private readonly handlers: Handlers,
+  ) {
+    this.sigma = new Sigma<NodeAttributes, LineAttributes>(this.graph, container, {
+      allowInvalidContainer: true,
+      defaultEdgeType: "arrow",
+      edgeProgramClasses: {
+        arrow: createEdgeArrowProgram<NodeAttributes, LineAttributes>(),
+        both: createEdgeDoubleArrowProgram<NodeAttributes, LineAttributes>(),
+      },
+      renderEdgeLabels: true,
+      stagePadding: PADDING,
+      zIndex: true,
+      labelFont: FONT,
+      labelSize: LABEL_PX,
+      labelRenderedSizeThreshold: 0,
+      labelDensity: 3,
+      labelGridCellSize: 90,
+      minCameraRatio: 0.02,
+      maxCameraRatio: 4,
+      defaultDrawNodeLabel: (context, data) => this.drawLabel(context, data),
+      defaultDrawNodeHover: (context, data) => this.drawHover(context, data),
+      defaultDrawEdgeLabel: (context, line, source, target) => this.drawLineLabel(context, line, source, target),
+      nodeReducer: (id, data) => this.nodeNow(id, data),
+      edgeReducer: (id, data) => this.lineNow(id, data),
+    });
+    const room = (): { width: number; height: number } => ({
+      width: Math.max(container.clientWidth - 2 * (PADDING + MARGIN), 100),
+      height: Math.max(container.clientHeight - 4 * PADDING, 100),
+    });
+    this.layout = new Layout(
+      this.graph,
+      (node) => this.boxOf(node),
+      room,
+      (extent) => this.rest(extent),
+    );
+    this.listen();
+  }
+
+  /** Draw these nodes and lines; those that are there already stay where they are. */
+  show(nodes: readonly DrawnNode[], lines: readonly Line[], selected: string | null): void {
+    const kept = new Set(nodes.map((node) => node.id));
+    const before = this.graph.order;
+    let changed = false;
+    for (const id of this.graph.nodes().filter((id) => !kept.has(id))) {
+      this.graph.dropNode(id);
+      changed = true;
+    }
+    const neighbours = neighboursIn(lines);
+    const fresh = before > 0 && !nodes.some((node) => this.graph.hasNode(node.id));
+    const around = new Map<string, number>();
+    nodes.forEach((node, number) => {
+      const { id, ...rest } = node;
+      const attributes = {
+        ...rest,
+        forceLabel: node.evidence || nodes.length <= ALL_LABELS,
+        zIndex: node.evidence ? 2 : 1,
+      };
+      if (this.graph.hasNode(id)) this.graph.mergeNodeAttributes(id, attributes);
+      else {
+        const from = (neighbours.get(id) ?? []).find((each) => this.graph.hasNode(each));
+        const count = from === undefined ? number : (around.get(from) ?? 0);
+        if (from !== undefined) around.set(from, count + 1);
+        this.graph.addNode(id, {
+          ...placed(from === undefined ? undefined : this.pointOf(from), count),
+          ...attributes,
+        });
+        changed = true;
+      }
+    });
+    this.graph.clearEdges();
+    const { line, accent } = this.colors();
+    for (const each of lines)
+      this.graph.addDirectedEdge(each.source, each.target, {
+        label: each.label,
+        size: each.evidence ? 4 : 2.5,
+        color: each.evidence ? accent : line,
+        type: each.both ? "both" : "arrow",
+        zIndex: each.evidence ? 2 : 1,
+      });
+    this.selected = selected;
+    if (fresh || before === 0) void this.sigma.getCamera().setState({ x: 0.5, y: 0.5, ratio: 1, angle: 0 });
+    if (changed) {
+      this.rest(null);
+      this.layout.start();
+    } else this.sigma.refresh();
+  }
+
+  private rest(extent: Extent | null): void {
+    this.extent = extent;
+    this.sigma.setCustomBBox(extent);
+    this.sigma.refresh();
+  }
+
+  select(id: string | null): void {
+    this.selected = id;
+    this.sigma.refresh({ skipIndexation: true });
+  }
+
+  fit(): void {
+    void this.sigma.getCamera().animatedReset({ duration: this.duration });
+  }
+
+  zoom(closer: boolean): void {
+    const camera = this.sigma.getCamera();
+    void (closer
+      ? camera.animatedZoom({ duration: this.duration })
+      : camera.animatedUnzoom({ duration: this.duration }));
+  }
+
+  resize(): void {
+    this.sigma.resize();
+    this.sigma.refresh();
+  }
+
+  /** Return the node that lies nearest in a direction from another, or the one in the middle. */
+  towards(id: string | null, direction: Point): string | null {
+    if (id === null || !this.graph.hasNode(id)) return this.graph.nodes()[0] ?? null;
+    const from = this.sigma.graphToViewport(this.pointOf(id));
+    let [best, least] = [id, Number.POSITIVE_INFINITY];
+    for (const other of this.graph.nodes()) {
+      const to = this.sigma.graphToViewport(this.pointOf(other));
+      const [dx, dy] = [to.x - from.x, to.y - from.y];
+      const along = dx * direction.x + dy * direction.y;
+      const cost = Math.hypot(dx, dy) + 2 * Math.abs(dx * direction.y - dy * direction.x);
+      if (other !== id && along > 0 && cost < least) [best, least] = [other, cost];
+    }
+    return best;
+  }
+
+  private get duration(): number {
+    return matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 250;
+  }
+
+  private pointOf(id: string): Point {
+    const { x, y } = this.graph.getNodeAttributes(id);
+    return { x, y };
+  }
+
+  private listen(): void {
+    const { sigma } = this;
+    sigma.on("clickNode", ({ node }) => this.handlers.onSelect(node));
+    sigma.on("doubleClickNode", (event) => {
+      event.preventSigmaDefault();
+      this.handlers.onExpand(event.node);
+    });
+    sigma.on("clickStage", () => this.handlers.onSelect(null));
+    sigma.on("enterNode", ({ node }) => this.hover(node));
+    sigma.on("leaveNode", () => this.hover(null));
+    sigma.on("beforeRender", () => this.plan());
+    sigma.on("downNode", ({ node }) => {
+      this.dragged = node;
+    });
+    sigma.getMouseCaptor().on("mousemovebody", (event) => {
+      if (this.dragged === null || !this.graph.hasNode(this.dragged)) return;
+      this.layout.stop();
+      if (!sigma.getCustomBBox()) sigma.setCustomBBox(sigma.getBBox());
+      this.graph.mergeNodeAttributes(this.dragged, sigma.viewportToGraph(event));
+      event.preventSigmaDefault();
+      event.original.preventDefault();
+    });
+    sigma.getMouseCaptor().on("mouseup", () => {
+      this.dragged = null;
+      sigma.setCustomBBox(this.extent);
+    });
+  }
+
+  private hover(id: string | null): void {
+    this.hovered = id;
+    this.container.style.cursor = id === null ? "" : "pointer";
+    this.sigma.refresh({ skipIndexation: true });
+  }
+
+  private nodeNow(id: string, data: NodeAttributes): Partial<NodeDisplayData> {
+    const focus = this.hovered ?? this.selected;
+    const near = focus === null || focus === id || !this.graph.hasNode(focus) || this.graph.areNeighbors(focus, id);
+    if (near && id !== this.selected) return data;
+    if (near) return { ...data, forceLabel: true, zIndex: 3, size: data.size + 2 };
+    return this.hovered === null ? data : { ...data, color: this.colors().line, forceLabel: false, zIndex: 0 };
+  }
+
+  private lineNow(id: string, data: LineAttributes): Partial<EdgeDisplayData> {
+    const focus = this.hovered ?? this.selected;
+    if (focus === null || !this.graph.hasNode(focus)) return data;
+    if (this.graph.hasExtremity(id, focus))
+      return { ...data, size: data.size + 0.5, zIndex: 3, color: data.zIndex === 2 ? data.color : this.colors().muted };
+    return this.hovered === null ? data : { ...data, label: "", zIndex: 0 };
+  }
+
+  private boxOf(id: string): { width: number; height: number } {
+    const { label, note, size } = this.graph.getNodeAttributes(id);
+    const width = Math.max(this.widthOf(cut(label), LABEL_PX), this.widthOf(note, NOTE_PX), 2 * size);
+    // Half as wide again leaves room for the labels of lines.
+    return { width: width + 34, height: 2 * size + LABEL_PX + (note ? NOTE_PX + 4 : 0) + 34 };
+  }
+
+  private widthOf(text: string, px: number): number {
+    if (!this.measuring) return text.length * px * 0.6;
+    this.measuring.font = `${px}px ${FONT}`;
+    return this.measuring.measureText(text).width;
+  }
+
+  /** Before a frame, choose which labels it has room for: the selected node's, evidence, then the largest nodes'. */
+  private plan(): void {
+    const { width, height } = this.sigma.getDimensions();
+    const seen: Planned[] = [];
+    this.taken = [];
+    this.planned.clear();
+    this.graph.forEachNode((id, node) => {
+      if (!node.forceLabel && id !== this.selected) return;
+      const at = this.sigma.graphToViewport(node);
+      if (at.x < 0 || at.y < 0 || at.x > width || at.y > height) return;
+      const radius = this.sigma.scaleSize(node.size);
+      const rank = id === this.selected ? 2_000 : node.evidence ? 1_000 + node.size : node.size;
+      seen.push({ id, rank, radius, ...at, label: node.label, note: node.note });
+    });
+    seen.sort((one, other) => other.rank - one.rank);
+    for (const { x, y, radius, rank } of seen) if (rank >= 1_000) this.taken.push(around(x, y, radius, radius));
+    const middles = seen.map(({ x, y, radius }) => around(x, y, radius / 2, radius / 2));
+    seen.forEach((each, number) => {
+      const room = this.roomOf(each.label, each.note, each.x, each.y, each.radius);
+      const isFree = !meets(room, this.taken) && (number < FOREMOST || !meets(room, middles));
+      if (!isFree && each.rank < 2_000) return;
+      this.planned.add(each.id);
+      this.taken.push(room);
+    });
+    for (const { x, y, radius } of seen) this.taken.push(around(x, y, radius, radius));
+  }
+
+  private roomOf(label: string, note: string, x: number, y: number, radius: number): Rectangle {
+    const half = Math.max(this.widthOf(cut(label), LABEL_PX), this.widthOf(note, NOTE_PX)) / 2;
+    const top = y + radius + 4;
+    return { left: x - half, right: x + half, top, bottom: top + LABEL_PX + (note ? NOTE_PX + 4 : 0) };
+  }
+
+  private drawLabel(context: CanvasRenderingContext2D, data: ShownNode): void {
+    const { text, muted, background, accent } = this.colors();
+    const label = data.label ?? "";
+    const note: string = data.note ?? "";
+    const isSelected = data.key === this.selected;
+    if (isSelected || data.evidence) {
+      context.beginPath();
+      context.arc(data.x, data.y, data.size + (isSelected ? 4 : 3), 0, 2 * Math.PI);
+      context.lineWidth = isSelected ? 3 : 2;
+      context.strokeStyle = accent;
+      context.stroke();
+    }
+    const room = this.roomOf(label, note, data.x, data.y, data.size);
+    if (!this.planned.has(data.key)) {
+      if (data.forceLabel || meets(room, this.taken)) return;
+      this.taken.push(room);
+    }
+    context.textAlign = "center";
+    context.textBaseline = "top";
+    const font = `${isSelected ? 600 : 400} ${LABEL_PX}px ${FONT}`;
+    outlined(context, cut(label), data.x, room.top, font, text, background);
+    if (note) outlined(context, note, data.x, room.top + LABEL_PX + 3, `${NOTE_PX}px ${FONT}`, muted, background);
+  }
+
+  private drawHover(context: CanvasRenderingContext2D, data: ShownNode): void {
+    const { text, background, accent } = this.colors();
+    const label = cut(data.label ?? "", 80);
+    const width = this.widthOf(label, LABEL_PX) + 16;
+    const top = data.y + data.size + 2;
+    context.beginPath();
+    context.roundRect(data.x - width / 2, top, width, LABEL_PX + 11, 6);
+    context.fillStyle = background;
+    context.fill();
+    context.lineWidth = 1.5;
+    context.strokeStyle = accent;
+    context.stroke();
+    context.beginPath();
+    context.arc(data.x, data.y, data.size + 3, 0, 2 * Math.PI);
+    context.stroke();
+    context.textAlign = "center";
+    context.textBaseline = "top";
+    context.font = `600 ${LABEL_PX}px ${FONT}`;
+    context.fillStyle = text;
+    context.fillText(label, data.x, top + 5);
+  }
+
+  private drawLineLabel(context: CanvasRenderingContext2D, line: ShownLine, from: End, to: End): void {
+    const { muted, text, background, accent } = this.colors();
+    const label = cut(line.label ?? "", 40);
+    if (!label) return;
+    const isMarked = line.color === accent;
+    const width = this.widthOf(label, EDGE_PX);
+    const [dx, dy] = [to.x - from.x, to.y - from.y];
+    const length = Math.hypot(dx, dy) - from.size - to.size;
+    if (length < width + 22) return;
+    // In the middle of what is seen of the line, and upright.
+    const along = (from.size + length / 2) / Math.hypot(dx, dy);
+    const [x, y] = [from.x + dx * along, from.y + dy * along];
+    const angle = Math.atan2(dy, dx);
+    const upright = Math.abs(angle) > Math.PI / 2 ? angle + Math.PI : angle;
+    const [cos, sin] = [Math.abs(Math.cos(angle)), Math.abs(Math.sin(angle))];
+    const [halfX, halfY] = [(width * cos + EDGE_PX * sin) / 2, (width * sin + EDGE_PX * cos) / 2];
+    const room = around(x, y, halfX, halfY);
+    if (meets(room, this.taken)) return;
+    this.taken.push(room);
+    context.save();
+    context.translate(x, y);
+    context.rotate(upright);
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    outlined(context, label, 0, 0, `${EDGE_PX}px ${FONT}`, isMarked ? text : muted, background);
+    context.restore();
+  }
+}
+
+function around(x: number, y: number, halfX: number, halfY: number): Rectangle {
+  return { left: x - halfX, right: x + halfX, top: y - halfY, bottom: y + halfY };
+}
+
+function meets(room: Rectangle, others: readonly Rectangle[]): boolean {
+  return others.some(
+    (other) => room.left < other.right && room.right > other.left && room.top < other.bottom && room.bottom > other.top,
+  );
+}
+
+function neighboursIn(lines: readonly Line[]): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  const join = (one: string, other: string): void => {
+    const known = found.get(one);
+    if (known) known.push(other);
+    else found.set(one, [other]);
+  };
+  for (const { source, target } of lines) {
+    join(source, target);
+    join(target, source);
+  }
+  return found;
+}
+
+function cut(text: string, most = MOST_LABEL): string {
+  const characters = [...text.slice(0, 4 * most)];
+  return characters.length > most ? `${characters.slice(0, most - 1).join("")}…` : text;
+}
+
+function outlined(
+  context: CanvasRenderingContext2D,
+  label: string,
+  x: number,
+  y: number,
+  font: string,
+  color: string,
+  background: string,
+): void {
+  context.font = font;
+  context.lineWidth = 4;
+  context.lineJoin = "round";
+  context.strokeStyle = background;
+  context.strokeText(label, x, y);
+  context.fillStyle = color;
+  context.fillText(label, x, y);
+}

@@ -1,0 +1,174 @@
+// Where nodes stand: forces in slices of a frame, then boxes pushed apart so that no label lies upon another.
+
+import type Graph from "graphology";
+import forceAtlas2 from "graphology-layout-forceatlas2";
+
+export interface Point {
+  x: number;
+  y: number;
+}
+
+/** A node with the room that it and its label take, in pixels. */
+export interface Box extends Point {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** From where to where a picture reaches, labels included. */
+export interface Extent {
+  readonly x: [number, number];
+  readonly y: [number, number];
+}
+
+const GOLDEN_ANGLE = Math.PI * (3 - Math.sqrt(5));
+const SLICE_MS = 10;
+const UNIT = 10;
+const FILLED = 0.6;
+const MOST_SEPARATED = 250;
+
+/** Place new nodes around those that they came from, in a spiral, so that the same graph always looks the same. */
+export function placed(from: Point | undefined, number: number): Point {
+  const radius = (from ? 2 : 0) + 2 * Math.sqrt(number + (from ? 1 : 0));
+  const angle = number * GOLDEN_ANGLE;
+  return { x: (from?.x ?? 0) + radius * Math.cos(angle), y: (from?.y ?? 0) + radius * Math.sin(angle) };
+}
+
+/** How many rounds of forces a graph of a size gets: small ones come to rest, large ones stay quick. */
+export function roundsFor(nodes: number): number {
+  return Math.round(Math.max(40, Math.min(400, 40_000 / Math.max(nodes, 1))));
+}
+
+/** Push boxes apart until none overlaps, or the rounds are used up; along the side of the lesser overlap for its length. */
+export function separated(boxes: readonly Box[], rounds = 60): Point[] {
+  const points = boxes.map(({ x, y }) => ({ x, y }));
+  for (let round = 0; round < rounds; round += 1) {
+    let moved = false;
+    for (let i = 0; i < boxes.length; i += 1)
+      for (let j = i + 1; j < boxes.length; j += 1) {
+        const [a, b, p, q] = [boxes[i], boxes[j], points[i], points[j]];
+        if (!a || !b || !p || !q) continue;
+        const [dx, dy] = [q.x - p.x, q.y - p.y];
+        const [overX, overY] = [(a.width + b.width) / 2 - Math.abs(dx), (a.height + b.height) / 2 - Math.abs(dy)];
+        if (overX <= 0.01 || overY <= 0.01) continue;
+        moved = true;
+        if (overX / (a.width + b.width) < overY / (a.height + b.height)) {
+          p.x -= (overX / 2) * (dx < 0 ? -1 : 1);
+          q.x += (overX / 2) * (dx < 0 ? -1 : 1);
+        } else {
+          p.y -= (overY / 2) * (dy < 0 ? -1 : 1);
+          q.y += (overY / 2) * (dy < 0 ? -1 : 1);
+        }
+      }
+    if (!moved) break;
+  }
+  return points;
+}
+
+/** Lays out a graph while its page stays usable; a change starts it again from where the nodes are. */
+export class Layout {
+  private frame = 0;
+  private left = 0;
+
+  constructor(
+    private readonly graph: Graph,
+    private readonly box: (node: string) => { width: number; height: number },
+    private readonly view: () => { width: number; height: number },
+    private readonly onRest: (extent: Extent | null) => void,
+  ) {}
+
+  start(): void {
+    this.stop();
+    this.left = roundsFor(this.graph.order);
+    if (this.graph.order < 2) this.rest();
+    else if (matchMedia("(prefers-reduced-motion: reduce)").matches) this.hurry();
+    else this.frame = requestAnimationFrame(this.slice);
+  }
+
+  stop(): void {
+    cancelAnimationFrame(this.frame);
+    this.frame = 0;
+  }
+
+  private hurry(): void {
+    const until = performance.now() + 400;
+    while (this.left > 0 && performance.now() < until) this.round();
+    this.rest();
+  }
+
+  private readonly slice = (): void => {
+    const until = performance.now() + SLICE_MS;
+    while (this.left > 0 && performance.now() < until) this.round();
+    if (this.left > 0) this.frame = requestAnimationFrame(this.slice);
+    else this.rest();
+  };
+
+  private round(): void {
+    const iterations = this.graph.order > 500 ? 1 : 5;
+    this.left -= iterations;
+    forceAtlas2.assign(this.graph, {
+      iterations,
+      settings: {
+        barnesHutOptimize: this.graph.order > 300,
+        gravity: 0.6,
+        scalingRatio: 12,
+        slowDown: 2 + Math.log(this.graph.order + 1),
+        linLogMode: false,
+      },
+    });
+  }
+
+  private rest(): void {
+    this.frame = 0;
+    this.onRest(this.graph.order >= 2 && this.graph.order <= MOST_SEPARATED ? this.separate() : null);
+  }
+
+  /** Fill the view, which is seldom square, and make room for labels, at the scale that the whole will have. */
+  private separate(): Extent {
+    const { width, height } = this.view();
+    const nodes = this.graph.nodes();
+    const whole = nodes.map((node): Box => ({ ...this.pointOf(node), ...this.box(node) }));
+    const area = whole.reduce((sum, box) => sum + box.width * box.height, 0);
+    // Where not all labels find room, those of the smallest nodes show only when the picture is zoomed.
+    const share = Math.min(1, Math.sqrt((FILLED * width * height) / area));
+    let boxes = whole.map((box): Box => ({ ...box, width: box.width * share, height: box.height * share }));
+    for (let round = 0; round < 6; round += 1) {
+      const { x, y } = extentOf(boxes);
+      const scale = Math.min(width / (x[1] - x[0]), height / (y[1] - y[0]));
+      // The first time from the unit of the forces, in which labels have no size yet.
+      const stretch = round === 0 ? 2.2 : 1.2;
+      const [scaleX, scaleY] = [
+        Math.min(width / (x[1] - x[0]), scale * stretch),
+        Math.min(height / (y[1] - y[0]), scale * stretch),
+      ];
+      const scaled = boxes.map((box) => ({ ...box, x: (box.x - x[0]) * scaleX, y: (box.y - y[0]) * scaleY }));
+      const points = separated(scaled);
+      boxes = scaled.map((box, at) => ({ ...box, ...points[at] }));
+    }
+    // From pixels to about the unit of the forces, which may go on from there.
+    nodes.forEach((node, at) => {
+      const { x = 0, y = 0 } = boxes[at] ?? {};
+      this.graph.mergeNodeAttributes(node, { x: x / UNIT, y: y / UNIT });
+    });
+    const sides = boxes.map(({ width: w, x }) => [x - w / 2, x + w / 2] as const);
+    const ends = boxes.map(({ height: h, y }) => [y - h / 2, y + h / 2] as const);
+    return { x: inUnits(reach(sides)), y: inUnits(reach(ends)) };
+  }
+
+  private pointOf(node: string): Point {
+    return { x: this.graph.getNodeAttribute(node, "x"), y: this.graph.getNodeAttribute(node, "y") };
+  }
+}
+
+function extentOf(points: readonly Point[]): Extent {
+  return { x: reach(points.map(({ x }) => [x, x])), y: reach(points.map(({ y }) => [y, y])) };
+}
+
+function inUnits([from, to]: [number, number]): [number, number] {
+  return [from / UNIT, to / UNIT];
+}
+
+/** Return from where to where intervals reach; never nothing, as it is divided by. */
+function reach(intervals: readonly (readonly [number, number])[]): [number, number] {
+  const from = Math.min(...intervals.map(([low]) => low));
+  return [from, Math.max(from + 0.001, ...intervals.map(([, high]) => high))];
+}

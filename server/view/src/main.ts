@@ -1,0 +1,120 @@
+// The beginning: it connects to the endpoint beside the page, with a token where that asks for one.
+
+import { App } from "./app";
+import { button, byId, el, refill } from "./dom";
+import { TRACE } from "./links";
+import { Endpoint, LoginNeeded } from "./mcp";
+import { Page } from "./page";
+import { Search } from "./search";
+
+const TOKEN = "kg-sextant-token";
+const THEME = "kg-sextant-theme";
+
+const KEYS: readonly (readonly [key: string, what: string])[] = [
+  ["/", "search"],
+  ["arrows", "go from node to node, in the picture"],
+  ["Enter, e", "expand the selected node"],
+  ["p", "path from the selected node"],
+  ["h, i", "hide or isolate the selected node"],
+  ["a", "show everything again"],
+  ["u", "undo"],
+  ["f, +, −", "fit, zoom in, zoom out"],
+  ["1 … 6", "the tabs of the side"],
+  ["Esc", "leave the search or the path"],
+];
+
+function help(): void {
+  const dialog = byId("dialog", HTMLDialogElement);
+  const rows = KEYS.map(([key, what]) => el("tr", {}, el("td", {}, el("kbd", {}, key)), el("td", {}, what)));
+  refill(
+    dialog,
+    el("h2", {}, "Keys"),
+    el("table", {}, el("tbody", {}, ...rows)),
+    el(
+      "p",
+      { class: "note" },
+      "Click selects, a double click expands, dragging moves. What is drawn is also a list, in the tab Facts.",
+    ),
+    button("Close", () => dialog.close(), { class: "first" }),
+  );
+  dialog.setAttribute("aria-label", "Help");
+  dialog.showModal();
+}
+
+/** Ask for a token, and resolve once one is given. */
+function login(reason: string): Promise<void> {
+  const dialog = byId("dialog", HTMLDialogElement);
+  const token = el("input", { type: "password", "aria-label": "Token", autocomplete: "off", required: true });
+  const form = el(
+    "form",
+    {},
+    el("p", {}, reason),
+    token,
+    el("p", {}),
+    el("button", { type: "submit", class: "first" }, "Log in"),
+  );
+  refill(dialog, el("h2", {}, "Log in"), form);
+  dialog.setAttribute("aria-label", "Log in");
+  dialog.showModal();
+  return new Promise((resolve) => {
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      // It stays in this tab, and goes nowhere but to the endpoint.
+      sessionStorage.setItem(TOKEN, token.value.trim());
+      dialog.close();
+      resolve();
+    });
+    dialog.addEventListener("cancel", (event) => event.preventDefault());
+  });
+}
+
+function useTheme(theme: string): void {
+  document.documentElement.dataset.theme = theme;
+}
+
+async function begin(): Promise<void> {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  useTheme(localStorage.getItem(THEME) ?? (dark.matches ? "dark" : "light"));
+  let app: App | null = null;
+  let page: Page | null = null;
+  const search = new Search(() => app);
+  byId("help", HTMLButtonElement).addEventListener("click", help);
+  byId("theme", HTMLButtonElement).addEventListener("click", () => {
+    const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+    localStorage.setItem(THEME, theme);
+    useTheme(theme);
+    page?.retheme();
+  });
+  dark.addEventListener("change", () => {
+    if (localStorage.getItem(THEME) !== null) return;
+    useTheme(dark.matches ? "dark" : "light");
+    page?.retheme();
+  });
+  app = await connect();
+  page = new Page(app, search);
+  await page.open(location.hash);
+}
+
+async function connect(): Promise<App> {
+  const endpoint = new Endpoint(new URL("mcp", location.href).href, () => sessionStorage.getItem(TOKEN) ?? "");
+  for (;;) {
+    try {
+      const { title } = await endpoint.initialize();
+      const tools = new Map((await endpoint.tools()).map((tool) => [tool.name, tool]));
+      const traces = (await endpoint.resources()).filter(([uri]) => uri.startsWith(TRACE));
+      document.title = title || document.title;
+      return new App(endpoint, tools, traces);
+    } catch (error) {
+      if (!(error instanceof LoginNeeded)) throw error;
+      await login(
+        sessionStorage.getItem(TOKEN) ? "The server does not accept this token." : "The server asks for a token.",
+      );
+    }
+  }
+}
+
+begin().catch((error: unknown) => {
+  const status = byId("status", HTMLParagraphElement);
+  status.className = "bad";
+  status.textContent = `The server cannot be used: ${error instanceof Error ? error.message : String(error)}`;
+});

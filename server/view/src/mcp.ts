@@ -1,0 +1,172 @@
+// A client of the MCP endpoint that serves this page: JSON-RPC over streamable HTTP.
+
+import { type Data, isData, textOf } from "./json";
+
+export interface Tool {
+  readonly name: string;
+  readonly properties: Data;
+  /** Whether what it reads lies elsewhere, where each call takes a while. */
+  readonly remote: boolean;
+}
+
+export interface Call {
+  readonly tool: string;
+  readonly given: Data;
+}
+
+/** The answer of a tool, in the form for programs and in the one for readers. */
+export interface Outcome {
+  readonly data: Data;
+  readonly text: string;
+}
+
+/** The endpoint refused a call; the message says why, and what to try. */
+export class Refused extends Error {}
+
+/** The endpoint wants a token, or another one. */
+export class LoginNeeded extends Error {}
+
+export interface ServerInfo {
+  readonly title: string;
+  readonly version: string;
+}
+
+const VERSION = "2025-11-25";
+
+export class Endpoint {
+  private lastId = 0;
+  private session = "";
+  private version = "";
+
+  constructor(
+    private readonly url: string,
+    private readonly token: () => string,
+    private readonly request: typeof fetch = (input, init) => fetch(input, init),
+  ) {}
+
+  /** Begin: exchange versions and names. */
+  async initialize(): Promise<ServerInfo> {
+    const result = await this.send("initialize", {
+      protocolVersion: VERSION,
+      capabilities: {},
+      clientInfo: { name: "kg-sextant-view", version: "0.1.0" },
+    });
+    this.version = textOf(result.protocolVersion) || VERSION;
+    await this.post({ jsonrpc: "2.0", method: "notifications/initialized" });
+    const info = isData(result.serverInfo) ? result.serverInfo : {};
+    return { title: textOf(info.title) || textOf(info.name), version: textOf(info.version) };
+  }
+
+  /** List the tools that this caller may use. */
+  async tools(): Promise<Tool[]> {
+    const found: Tool[] = [];
+    let cursor = "";
+    do {
+      const result = await this.send("tools/list", cursor ? { cursor } : {});
+      for (const each of Array.isArray(result.tools) ? result.tools : []) {
+        if (!isData(each)) continue;
+        const schema = isData(each.inputSchema) ? each.inputSchema : {};
+        const notes = isData(each.annotations) ? each.annotations : {};
+        found.push({
+          name: textOf(each.name),
+          properties: isData(schema.properties) ? schema.properties : {},
+          remote: notes.openWorldHint === true,
+        });
+      }
+      cursor = textOf(result.nextCursor);
+    } while (cursor);
+    return found;
+  }
+
+  /** Call a tool. */
+  async call({ tool, given }: Call, signal?: AbortSignal): Promise<Outcome> {
+    const result = await this.send("tools/call", { name: tool, arguments: given }, signal);
+    const content = Array.isArray(result.content) ? result.content : [];
+    const text = content.map((part) => (isData(part) ? textOf(part.text) : "")).join("\n");
+    if (result.isError === true) throw new Refused(text || `${tool} failed, and gave no reason.`);
+    return { data: isData(result.structuredContent) ? result.structuredContent : {}, text };
+  }
+
+  /** List the resources, by URI with their titles. */
+  async resources(): Promise<[uri: string, title: string][]> {
+    const result = await this.send("resources/list", {});
+    const listed = Array.isArray(result.resources) ? result.resources.filter(isData) : [];
+    return listed.map((each) => [textOf(each.uri), textOf(each.title) || textOf(each.name)]);
+  }
+
+  /** Read a resource as text. */
+  async read(uri: string): Promise<string> {
+    const result = await this.send("resources/read", { uri });
+    const contents = Array.isArray(result.contents) ? result.contents.filter(isData) : [];
+    return contents.map((each) => textOf(each.text)).join("\n");
+  }
+
+  private async send(method: string, params: Data, signal?: AbortSignal): Promise<Data> {
+    this.lastId += 1;
+    const id = this.lastId;
+    const response = await this.post({ jsonrpc: "2.0", id, method, params }, signal);
+    const answer = await answerTo(id, response);
+    if (isData(answer.error)) throw new Refused(textOf(answer.error.message) || "The server refused the call.");
+    return isData(answer.result) ? answer.result : {};
+  }
+
+  private async post(message: Data, signal?: AbortSignal): Promise<Response> {
+    const headers = new Headers({
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+    });
+    if (this.version) headers.set("mcp-protocol-version", this.version);
+    if (this.session) headers.set("mcp-session-id", this.session);
+    if (this.token()) headers.set("authorization", `Bearer ${this.token()}`);
+    const init: RequestInit = { method: "POST", headers, body: JSON.stringify(message), credentials: "omit" };
+    if (signal) init.signal = signal;
+    const response = await this.request(this.url, init);
+    this.session = response.headers.get("mcp-session-id") ?? this.session;
+    if (response.status === 401) throw new LoginNeeded("The server needs a token.");
+    if (!response.ok) throw new Refused(await failure(response));
+    return response;
+  }
+}
+
+async function failure(response: Response): Promise<string> {
+  const text = await response.text();
+  const wait = response.headers.get("retry-after");
+  const later = wait ? ` Try again in ${wait} s.` : "";
+  try {
+    const found: unknown = JSON.parse(text);
+    if (isData(found)) {
+      const inner = isData(found.error) ? textOf(found.error.message) : textOf(found.error_description);
+      if (inner) return inner + later;
+    }
+  } catch {
+    // No JSON: its status is all there is to show.
+  }
+  return `The server answered ${response.status}.${later}`;
+}
+
+/** Read the answer with an id, from JSON or from a stream of events. */
+async function answerTo(id: number, response: Response): Promise<Data> {
+  if (!(response.headers.get("content-type") ?? "").startsWith("text/event-stream")) {
+    const found: unknown = await response.json();
+    if (isData(found)) return found;
+    throw new Refused("The server answered with something else than a message.");
+  }
+  for await (const message of events(response)) if (message.id === id) return message;
+  throw new Refused("The connection ended before the answer came.");
+}
+
+async function* events(response: Response): AsyncGenerator<Data> {
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  while (reader) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const blocks = (rest + value.replaceAll("\r", "")).split("\n\n");
+    rest = blocks.pop() ?? "";
+    for (const block of blocks) {
+      const lines = block.split("\n").filter((line) => line.startsWith("data:"));
+      const found: unknown = lines.length ? JSON.parse(lines.map((line) => line.slice(5)).join("\n")) : null;
+      if (isData(found)) yield found;
+    }
+  }
+}

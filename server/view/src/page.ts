@@ -1,0 +1,366 @@
+// The page: it joins the search, the picture and the side, and follows links and keys.
+
+import type { App } from "./app";
+import { renderDetails, renderFacts, renderFilter, startPath, tally } from "./details";
+import { button, byId, counted, el, plain, refill } from "./dom";
+import { type Colors, Drawing, type DrawnNode } from "./drawing";
+import { keyOf } from "./facts";
+import { NO_CLASS } from "./lexicon";
+import { readPlace, TRACE, writePlace } from "./links";
+import { Queries, Runs, renderCall } from "./queries";
+import { type Line, linesOf, type Shown, shownOf } from "./scene";
+import type { Search } from "./search";
+
+const COLORS = 10;
+const TABS = ["Details", "Facts", "Filter", "Query", "Schema", "Runs"] as const;
+type Tab = (typeof TABS)[number];
+
+export class Page {
+  private readonly stage = byId("stage", HTMLDivElement);
+  private readonly panel = byId("panel", HTMLDivElement);
+  private readonly status = byId("status", HTMLParagraphElement);
+  private readonly queries: Queries;
+  private readonly runs: Runs;
+  private readonly drawing: Drawing | null;
+  private readonly noPicture: string;
+  private tab: Tab = "Details";
+  private colors = readColors();
+  private classColors = new Map<string, string>();
+  private places = new Map<string, number>();
+  private drawn: unknown[] = [];
+  private written = "";
+
+  constructor(
+    private readonly app: App,
+    private readonly search: Search,
+  ) {
+    this.queries = new Queries(app);
+    this.runs = new Runs(app);
+    [this.drawing, this.noPicture] = this.makeDrawing();
+    this.fillTabs();
+    app.onChange(() => this.render());
+    document.addEventListener("keydown", (event) => this.key(event));
+    new ResizeObserver(() => this.drawing?.resize()).observe(this.stage);
+    window.addEventListener("hashchange", () => {
+      if (location.hash !== this.written) void this.open(location.hash);
+    });
+    const graph = byId("graph", HTMLSelectElement);
+    graph.append(...app.graphs.map((name) => el("option", { value: name }, name)));
+    graph.addEventListener("change", () => {
+      app.turnTo(graph.value);
+      this.turnTo("Schema");
+    });
+    byId("graph-choice", HTMLLabelElement).hidden = app.graphs.length < 2;
+  }
+
+  /** Go where a link points; without one, to the picture of the definition. */
+  async open(hash: string): Promise<void> {
+    const { app } = this;
+    const place = readPlace(hash);
+    if (place.graph && place.graph !== app.graph && app.graphs.includes(place.graph)) app.turnTo(place.graph);
+    byId("graph", HTMLSelectElement).value = app.graph;
+    await app.run(async () => {
+      for (const id of place.entities) await app.open(id);
+      if (place.path) await app.path(...place.path);
+      if (place.question && app.selected) await app.observe(place.question, app.selected);
+      if (place.memory) await app.remember(place.memory);
+      if (place.trace.startsWith(TRACE)) await app.openTrace(place.trace);
+    });
+    if (place.query) this.queries.open(place.query.tool, place.query.text);
+    if (place.query) this.turnTo("Query");
+    else if (place.memory || place.trace) this.turnTo("Runs");
+    else if (place.schema || !app.scene.nodes.size) this.turnTo("Schema");
+  }
+
+  retheme(): void {
+    this.colors = readColors();
+    this.drawn = [];
+    this.render();
+  }
+
+  private makeDrawing(): [Drawing | null, string] {
+    try {
+      const handlers = {
+        onSelect: (id: string | null) => void this.app.run(async () => await this.app.select(id)),
+        onExpand: (id: string) => void this.app.run(async () => await this.app.expand(id)),
+      };
+      return [new Drawing(this.stage, () => this.colors, handlers), ""];
+    } catch {
+      return [null, "This browser draws no WebGL. The tab Facts has what the picture would show."];
+    }
+  }
+
+  private fillTabs(): void {
+    const tabs = TABS.map((name) =>
+      button(name, () => this.turnTo(name), {
+        role: "tab",
+        id: `tab-${name}`,
+        "aria-controls": "panel",
+        "aria-selected": "false",
+      }),
+    );
+    const list = byId("tabs", HTMLDivElement);
+    list.replaceChildren(...tabs);
+    list.addEventListener("keydown", (event) => {
+      const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+      if (!step) return;
+      event.stopPropagation();
+      this.turnTo(TABS[(TABS.indexOf(this.tab) + step + TABS.length) % TABS.length] ?? "Details");
+      byId(`tab-${this.tab}`, HTMLButtonElement).focus();
+    });
+  }
+
+  private turnTo(tab: Tab): void {
+    this.tab = tab;
+    if (tab === "Schema" && this.app.scene.kind !== "schema" && this.app.tools.has("Schema"))
+      void this.app.run(async () => await this.app.schema());
+    this.render();
+  }
+
+  private render(): void {
+    const { app } = this;
+    const shown = shownOf(app.scene, app.lexicon);
+    this.renderPicture(shown);
+    for (const name of TABS) {
+      const tab = byId(`tab-${name}`, HTMLButtonElement);
+      tab.setAttribute("aria-selected", String(name === this.tab));
+      tab.tabIndex = name === this.tab ? 0 : -1;
+    }
+    this.panel.setAttribute("aria-labelledby", `tab-${this.tab}`);
+    if (this.tab === "Details") renderDetails(app, this.panel);
+    if (this.tab === "Facts") renderFacts(app, this.panel);
+    if (this.tab === "Filter") renderFilter(app, this.panel);
+    if (this.tab === "Query") this.queries.render(this.panel);
+    if (this.tab === "Schema") this.renderSchema();
+    if (this.tab === "Runs") this.runs.render(this.panel);
+    renderCall(app, byId("call-text", HTMLDivElement));
+    this.renderTools();
+    this.renderStatus(shown);
+    const place = writePlace(app.place);
+    if (place !== this.written && app.busy === 0) {
+      this.written = place;
+      history.replaceState(null, "", place || location.pathname);
+    }
+  }
+
+  private renderPicture(shown: Shown): void {
+    const { app } = this;
+    const lines = linesOf(app.scene, shown, app.lexicon);
+    this.assignColors(shown);
+    const nodes = this.drawnNodes(shown, lines);
+    this.stage.setAttribute("aria-label", `Graph: ${counted(nodes.length, "node")}, ${counted(lines.length, "line")}`);
+    this.stage.dataset.nodes = String(nodes.length);
+    this.stage.dataset.lines = String(lines.length);
+    const state = [JSON.stringify([nodes, lines]), app.selected, this.colors];
+    if (state.some((each, at) => each !== this.drawn[at])) {
+      const isSame = state[0] === this.drawn[0] && state[2] === this.drawn[2];
+      this.drawn = state;
+      if (isSame) this.drawing?.select(app.selected);
+      else this.drawing?.show(nodes, lines, app.selected);
+    }
+    this.renderLegend(shown);
+    const empty = byId("empty", HTMLParagraphElement);
+    empty.hidden = shown.nodes.length > 0 && !this.noPicture;
+    empty.textContent = this.noPicture || (app.busy ? "Loading …" : "Search for an entity, or open Schema.");
+  }
+
+  private drawnNodes(shown: Shown, lines: readonly Line[]): DrawnNode[] {
+    const { app } = this;
+    const degrees = new Map(tally(lines.flatMap(({ source, target }) => [source, target])));
+    const evidence = new Set(
+      shown.triples.filter((each) => app.scene.evidence.has(keyOf(each))).flatMap(({ head, tail }) => [head, tail]),
+    );
+    return shown.nodes.map((id) => {
+      const isClass = app.scene.kind === "schema";
+      const instances = app.lexicon.instances.get(id) ?? 0;
+      const more = isClass ? 0 : app.undrawn(id);
+      const size = isClass
+        ? 5 + 2.2 * Math.log10(instances + 1)
+        : 5 + Math.min(9, 1.6 * Math.sqrt(degrees.get(id) ?? 0));
+      const note =
+        isClass && instances ? instances.toLocaleString("en") : more ? `${more.toLocaleString("en")} more` : "";
+      const color = this.classColors.get(isClass ? id : app.lexicon.classOf(id)) ?? css("--none");
+      return { id, label: plain(app.lexicon.label(id), 200), note, color, size, evidence: evidence.has(id) };
+    });
+  }
+
+  /** A class keeps its colour as long as it is drawn; the ones beyond the palette share the last. */
+  private assignColors(shown: Shown): void {
+    const { app } = this;
+    const isSchema = app.scene.kind === "schema";
+    const sizes = isSchema
+      ? [...app.lexicon.instances].sort((one, other) => other[1] - one[1])
+      : tally(shown.nodes.map((id) => app.lexicon.classOf(id)).filter((id) => id !== NO_CLASS));
+    const present = sizes.map(([id]) => id);
+    const before = new Map([...this.places].filter(([id]) => present.includes(id)));
+    const taken = new Set(before.values());
+    const free = Array.from({ length: COLORS }, (_, at) => at).filter((at) => !taken.has(at));
+    this.places = new Map(
+      present.flatMap((id) => {
+        const at = before.get(id) ?? free.shift();
+        return at === undefined ? [] : [[id, at] as const];
+      }),
+    );
+    this.classColors = new Map([...this.places].map(([id, at]) => [id, css(`--c${at}`)]));
+  }
+
+  private renderLegend(shown: Shown): void {
+    const { app } = this;
+    const classes = app.scene.kind === "schema" ? [] : tally(shown.nodes.map((id) => app.lexicon.classOf(id)));
+    const rows = classes.slice(0, COLORS + 1).map(([id, count]) => {
+      const dot = el("span", { class: "dot" });
+      dot.style.background = this.classColors.get(id) ?? css("--none");
+      return el("li", {}, dot, plain(app.lexicon.classLabel(id), 60), el("span", { class: "note" }, ` ${count}`));
+    });
+    refill(byId("legend", HTMLUListElement), ...rows);
+  }
+
+  private renderSchema(): void {
+    const { app } = this;
+    const classes = [...app.lexicon.instances].sort((one, other) => other[1] - one[1]);
+    const rows = classes.map(([id, count]) =>
+      el(
+        "tr",
+        {},
+        el(
+          "td",
+          {},
+          button(plain(app.lexicon.label(id), 120), () => this.openClass(id), {
+            class: "plain",
+            "data-key": `class ${id}`,
+          }),
+        ),
+        el("td", { class: "number" }, count.toLocaleString("en")),
+      ),
+    );
+    const head = el(
+      "thead",
+      {},
+      el("tr", {}, el("th", { scope: "col" }, "Class"), el("th", { scope: "col" }, "Instances")),
+    );
+    const again =
+      app.scene.kind !== "schema" &&
+      button("Show the picture of the schema", () => this.turnTo("Schema"), { "data-key": "picture" });
+    refill(
+      this.panel,
+      again,
+      rows.length ? el("table", {}, head, el("tbody", {}, ...rows)) : el("p", { class: "note" }, "Reading …"),
+    );
+  }
+
+  private openClass(id: string): void {
+    this.tab = "Details";
+    const { app } = this;
+    void app.run(async () => {
+      if (app.scene.kind !== "schema") await app.schema();
+      await app.select(id);
+    });
+  }
+
+  private renderTools(): void {
+    const { app, drawing } = this;
+    const { scene } = app;
+    const isFiltered = scene.hidden.size > 0 || scene.only !== null || scene.withoutClasses.size > 0;
+    refill(
+      byId("tools", HTMLDivElement),
+      button("Undo", () => app.undo(), { disabled: !app.canUndo, "data-key": "undo" }),
+      button("Fit", () => drawing?.fit(), { "data-key": "fit" }),
+      button("+", () => drawing?.zoom(true), { "aria-label": "Zoom in", "data-key": "in" }),
+      button("−", () => drawing?.zoom(false), { "aria-label": "Zoom out", "data-key": "out" }),
+      button("Show all", () => app.showAll(), { disabled: !isFiltered, "data-key": "all" }),
+      button("Clear", () => app.clear(), { disabled: !scene.nodes.size, "data-key": "clear" }),
+      app.pathFrom !== null && button("Cancel path", () => this.cancelPath(), { class: "first", "data-key": "cancel" }),
+    );
+  }
+
+  private renderStatus(shown: Shown): void {
+    const { app } = this;
+    const all = app.scene.nodes.size;
+    const numbers = all === 0 ? "" : `${shown.nodes.length} of ${counted(all, "node")} shown`;
+    const text = app.busy ? "Working …" : app.message.text;
+    this.status.className = app.message.bad && !app.busy ? "bad" : "";
+    this.status.textContent = plain([numbers, text].filter(Boolean).join(" · "), 400);
+    document.body.setAttribute("aria-busy", String(app.busy > 0));
+  }
+
+  private cancelPath(): void {
+    this.app.pathFrom = null;
+    this.app.say("");
+  }
+
+  private key(event: KeyboardEvent): void {
+    const { target } = event;
+    const isTyping =
+      target instanceof HTMLInputElement ||
+      target instanceof HTMLTextAreaElement ||
+      target instanceof HTMLSelectElement;
+    if (event.key === "Escape" && this.app.pathFrom !== null) this.cancelPath();
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey || byId("dialog", HTMLDialogElement).open) return;
+    if (target === this.stage && this.move(event.key)) {
+      event.preventDefault();
+      return;
+    }
+    const action = this.actionOf(event.key);
+    if (action === null) return;
+    event.preventDefault();
+    action();
+  }
+
+  private move(key: string): boolean {
+    const { app } = this;
+    const directions: Record<string, [number, number]> = {
+      ArrowLeft: [-1, 0],
+      ArrowRight: [1, 0],
+      ArrowUp: [0, -1],
+      ArrowDown: [0, 1],
+    };
+    const direction = directions[key];
+    if (direction) {
+      const next = this.drawing?.towards(app.selected, { x: direction[0], y: direction[1] }) ?? null;
+      if (next !== null && next !== app.selected) void app.run(async () => await app.select(next));
+      return true;
+    }
+    if (key !== "Enter" || app.selected === null) return false;
+    const id = app.selected;
+    if (app.scene.kind === "facts") void app.run(async () => await app.expand(id));
+    return true;
+  }
+
+  private actionOf(key: string): (() => void) | null {
+    const { app, drawing } = this;
+    const tab = TABS[Number(key) - 1];
+    if (tab !== undefined) return () => this.turnTo(tab);
+    const general: Record<string, () => void> = {
+      "/": () => this.search.focus(),
+      "?": () => byId("help", HTMLButtonElement).click(),
+      a: () => app.showAll(),
+      f: () => drawing?.fit(),
+      u: () => app.undo(),
+      "+": () => drawing?.zoom(true),
+      "-": () => drawing?.zoom(false),
+    };
+    const id = app.selected;
+    const ofNode: Record<string, (id: string) => void> = {
+      e: (node) => void app.run(async () => await app.expand(node)),
+      h: (node) => app.hide(node),
+      i: (node) => app.isolate(node),
+      p: (node) => startPath(app, node),
+    };
+    if (id !== null && app.scene.kind === "facts" && ofNode[key]) return () => ofNode[key]?.(id);
+    return general[key] ?? null;
+  }
+}
+
+function css(name: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+function readColors(): Colors {
+  return {
+    text: css("--text"),
+    muted: css("--muted"),
+    background: css("--background"),
+    line: css("--line"),
+    accent: css("--accent"),
+  };
+}

@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { placed, separated } from "../src/layout";
+import { NOWHERE, readPlace, webAddress, writePlace } from "../src/links";
+import { Endpoint, LoginNeeded, Refused } from "../src/mcp";
+import { NoTrace, readTrace, replayed } from "../src/trace";
+
+test("a link leads back to where it was made", () => {
+  const place = { ...NOWHERE, graph: "people", entities: ["w:E1", "<http://x.example/a b&c>"], question: "who & why?" };
+  assert.deepEqual(readPlace(writePlace(place)), place);
+  const query = { ...NOWHERE, query: { tool: "Sparql" as const, text: "SELECT ?s\nWHERE { ?s ?p '#' }" } };
+  assert.deepEqual(readPlace(writePlace(query)), query);
+  assert.equal(writePlace(NOWHERE), "");
+});
+
+test("only addresses of the web become links", () => {
+  assert.equal(webAddress("<https://x.example/a>"), "https://x.example/a");
+  for (const text of [
+    "javascript:alert(1)",
+    "java\nscript:alert(1)",
+    "data:text/html,x",
+    "https://",
+    "see http://x",
+    " http://x",
+  ])
+    assert.equal(webAddress(text), null, text);
+});
+
+test("no box lies upon another once they are pushed apart", () => {
+  const boxes = Array.from({ length: 30 }, (_, at) => placed(undefined, at)).map(({ x, y }) => ({
+    ...{ x: 8 * x, y: 8 * y, width: 60, height: 20 },
+  }));
+  const points = separated(boxes);
+  points.forEach((one, at) => {
+    for (const other of points.slice(at + 1))
+      assert.ok(Math.abs(one.x - other.x) > 59.9 || Math.abs(one.y - other.y) > 19.9);
+  });
+});
+
+test("a recorded run is replayed step by step, and its evidence comes with the last", () => {
+  const run = readTrace(readFileSync("../../docs/examples/goethe.jsonl", "utf8"));
+  assert.equal(run.question, "Where was Goethe born?");
+  assert.equal(run.answers[0]?.text, "Frankfurt");
+  assert.equal(replayed(run, 0).found.length, 0);
+  assert.equal(replayed(run, run.steps.length - 1).evidence, null);
+  const { evidence } = replayed(run, run.steps.length);
+  assert.deepEqual(evidence?.triples, [{ head: "Q5879", relation: "P19", tail: "Q1794" }]);
+});
+
+test("a file that is no record is refused with the reason", () => {
+  assert.throws(() => readTrace('{"kind":"tool"}'), NoTrace);
+  assert.throws(() => readTrace('{"kind":"run"}\nnonsense'), /Line 2/);
+  assert.throws(() => readTrace(""), NoTrace);
+});
+
+/** Return an endpoint that gets these replies in turn, and what it sent. */
+function endpoint(...replies: Response[]): { given: Endpoint; sent: RequestInit[] } {
+  const sent: RequestInit[] = [];
+  const given = new Endpoint(
+    "http://server.example/mcp",
+    () => "secret",
+    async (_, init = {}) => {
+      sent.push(init);
+      return replies.shift() ?? new Response("", { status: 500 });
+    },
+  );
+  return { given, sent };
+}
+
+function stream(...parts: string[]): Response {
+  const encoded = parts.map((part) => new TextEncoder().encode(part));
+  const body = new ReadableStream({
+    start(controller) {
+      for (const part of encoded) controller.enqueue(part);
+    },
+  });
+  return new Response(body, { headers: { "content-type": "text/event-stream" } });
+}
+
+test("an answer is read from a stream that stays open, whatever its pieces", async () => {
+  const { given, sent } = endpoint(
+    stream(
+      ': ping\n\nevent: message\ndata: {"jsonrpc":"2.0","method":"notifications/progress"}\n\nda',
+      'ta: {"id":1,"result":',
+      '{"structuredContent":{"total":3}}}\r\n\r\n',
+    ),
+  );
+  assert.equal((await given.call({ tool: "Degree", given: {} })).data.total, 3);
+  assert.equal(new Headers(sent[0]?.headers).get("authorization"), "Bearer secret");
+});
+
+test("an error of a tool, of the protocol and of the login are told apart", async () => {
+  const json = (body: object, init: ResponseInit = {}): Response =>
+    new Response(JSON.stringify(body), { ...init, headers: { "content-type": "application/json", ...init.headers } });
+  const { given } = endpoint(
+    json({ id: 1, result: { isError: true, content: [{ type: "text", text: "No entity matches 'x'." }] } }),
+    json({ id: 2, error: { code: -32602, message: "Unknown tool" } }),
+    json({ error: "x", error_description: "Too many calls." }, { status: 429, headers: { "retry-after": "3" } }),
+    json({}, { status: 401 }),
+  );
+  const call = { tool: "Degree", given: {} };
+  await assert.rejects(given.call(call), new Refused("No entity matches 'x'."));
+  await assert.rejects(given.call(call), /Unknown tool/);
+  await assert.rejects(given.call(call), /Too many calls. Try again in 3 s./);
+  await assert.rejects(given.call(call), LoginNeeded);
+});
