@@ -11,7 +11,9 @@ from pydantic import TypeAdapter
 from kg_adapters.protocol import KGAdapter
 from kg_server.app import build_server
 from kg_server.compose.tool import ComposeTool
+from kg_server.graphs import GraphSet, Opener, ServedGraph
 from kg_server.mcp_server import SextantServer
+from kg_server.naming.meaning import SharedEmbedder
 from kg_server.settings import Settings
 
 _ID: Final = re.compile(r" [(\[{<](?:[QP]\d+|\w+:[\w.-]+)[)\]}>]")
@@ -81,10 +83,16 @@ def reply_of(result: CallToolResult) -> Reply:
     return Reply(content.text, result.structured_content or {}, result.is_error)
 
 
+def late_graph(settings: Settings, opener: Opener) -> GraphSet:
+    """Return the set of a graph that is opened when it is first asked."""
+    embedder = SharedEmbedder(settings)
+    return GraphSet([ServedGraph(settings, embedder, opener)], settings, embedder)
+
+
 def compose_server(graph: KGAdapter, settings: Settings | None = None) -> SextantServer:
     chosen = settings or UNHURRIED
     server = SextantServer("test", version="1", timeout_s=chosen.timeout_s)
-    ComposeTool(graph, chosen).provide(server)
+    ComposeTool(GraphSet.of(graph, chosen), chosen).provide(server)
     return server
 
 

@@ -13,6 +13,7 @@ from mcp.types import TextResourceContents
 from calls import UNHURRIED, Reply, reply_of, rows
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import BlankNode
+from kg_server.graphs import GraphSet
 from kg_server.mcp_server import SextantServer
 from kg_server.memory.postgres_storage import PostgresStorage
 from kg_server.memory.sqlite_storage import SqliteStorage
@@ -71,7 +72,7 @@ def memory_server(
     settings = settings or UNHURRIED
     server = SextantServer("memory", version="0", timeout_s=settings.timeout_s)
 
-    MemoryTools(graph, lambda: store, limits or MemoryLimits(), settings).provide(server)
+    MemoryTools(GraphSet.of(graph, settings), lambda: store, limits or MemoryLimits(), settings).provide(server)
     return server
 
 

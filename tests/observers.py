@@ -9,7 +9,6 @@ import numpy as np
 import rdflib
 
 from embedders import LEXICAL
-from kg_adapters.answer_cache import AnswerCache
 from kg_adapters.embedding.protocol import Vectors, unit_rows
 from kg_adapters.errors import BackendTimeout
 from kg_adapters.models import NeighborPage
@@ -19,12 +18,11 @@ from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Literal as Value
 from kg_adapters.terms import Node, Term
 from kg_adapters.testing import ntriples
+from kg_server.graphs import GraphSet, OpenedGraph, ServedGraph
 from kg_server.mcp_server import SextantServer
-from kg_server.naming.meaning import Meaning
-from kg_server.notes import NotesFile
+from kg_server.naming.meaning import Meaning, SharedEmbedder
 from kg_server.observation.scoring import Scorer
 from kg_server.observation.search import Observation
-from kg_server.schema_view import SchemaCache
 from kg_server.settings import Settings
 from kg_server.tools import Tools
 
@@ -116,7 +114,7 @@ class Ranking(Meaning):
     """Ranks by one scorer, and knows no word that is near another."""
 
     def __init__(self, graph: KGAdapter, scorer: Scorer) -> None:
-        super().__init__(graph, Settings(embedding=LEXICAL))
+        super().__init__(graph, SharedEmbedder(Settings(embedding=LEXICAL)))
         self._given = scorer
 
     async def scorer(self) -> Scorer:
@@ -126,7 +124,9 @@ class Ranking(Meaning):
 
 def ranking_server(graph: KGAdapter, scorer: Scorer, timeout_s: float = 10) -> SextantServer:
     """Return a server whose `observe` ranks by one scorer."""
+    settings = Settings(timeout_s=timeout_s)
+    embedder = SharedEmbedder(settings)
+    opened = OpenedGraph(graph.name, graph, settings, Ranking(graph, scorer))
     server = SextantServer("test", version="1", timeout_s=timeout_s)
-    schemas: SchemaCache = AnswerCache(1, 600)
-    Tools(graph, Settings(timeout_s=timeout_s), Ranking(graph, scorer), schemas, NotesFile()).provide(server)
+    Tools(GraphSet([ServedGraph.of(opened, embedder)], settings, embedder), settings).provide(server)
     return server

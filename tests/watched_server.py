@@ -18,9 +18,8 @@ from typing import Final
 import anyio
 
 from kg_server.app import build_server
-from kg_server.commands.graphs import learning, opened_or_pending
+from kg_server.commands.graphs import opening
 from kg_server.commands.output import uncollected
-from kg_server.commands.serve import known_profile
 from kg_server.settings import Settings, SparqlSettings
 
 TICK_S: Final = 0.005
@@ -75,8 +74,8 @@ async def serve(graph: str, folder: Path, long_s: float) -> None:
     sparql = SparqlSettings(max_rows=100_000)
     settings = Settings(graph=graph, cache_folder=folder, data_folder=folder, sparql=sparql, timeout_s=600)
     with uncollected() as begin:
-        async with opened_or_pending(settings) as opened, learning(opened), anyio.create_task_group() as tasks:
-            server = build_server(opened, settings, await known_profile(opened))
+        async with opening(settings) as graphs, anyio.create_task_group() as tasks:
+            server = build_server(graphs, settings)
             begin()
             watch = Watch(long_s)
             tasks.start_soon(watch.tick)

@@ -17,32 +17,28 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
-    CallToolResult,
     Completion,
     CompletionArgument,
     CompletionContext,
     PromptReference,
     ResourceTemplateReference,
-    TextContent,
 )
 from pydantic import BaseModel, Field, TypeAdapter
 
-from kg_adapters.answer_cache import AnswerCache
 from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity
-from kg_adapters.local.reloading import PendingAdapter
 from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import KGAdapter
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import visible_lines
 from kg_server.compose.tool import ComposeTool
 from kg_server.concurrency import load
+from kg_server.graphs import GraphSet
 from kg_server.instructions import Instructing
 from kg_server.mcp_server import SextantServer
 from kg_server.memory.store import MemoryLimits, MemoryStore
 from kg_server.memory.tool import MemoryTools
 from kg_server.names import names_of
-from kg_server.naming.meaning import Meaning
-from kg_server.notes import NotesFile, Preferring
+from kg_server.notes import Preferring
 from kg_server.settings import Settings
 from kg_server.tools import Tools
 
@@ -50,38 +46,7 @@ if TYPE_CHECKING:
     from kg_prompts.methods import GraphCounselorMethod, OdaMethod
     from kg_server.examples import Examples
     from kg_server.memory.experience import ExperienceStore
-    from kg_server.schema_view import SchemaCache
     from kg_server.serving.audit import Watcher
-
-
-class Waiting:
-    """Middleware that lets calls wait until the graph is open, while handshakes and lists are answered at once.
-
-    Args:
-        graph: What is being opened.
-        timeout_s: How many seconds a call waits before it is refused.
-    """
-
-    def __init__(self, graph: PendingAdapter, timeout_s: float) -> None:
-        self._graph = graph
-        self._timeout_s = timeout_s
-
-    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Pass a message on, or answer with the reason why the graph is not open.
-
-        Raises:
-            MCPError: A resource was asked for, and the graph is not open.
-        """
-        if ctx.method in {"tools/call", "resources/read"}:
-            with anyio.move_on_after(self._timeout_s):
-                await self._graph.settled()
-            try:
-                self._graph.opened()
-            except KGError as error:
-                if ctx.method == "resources/read":
-                    raise MCPError(code=INTERNAL_ERROR, message=str(error)) from error
-                return CallToolResult(content=[TextContent(type="text", text=str(error))], is_error=True)
-        return await call_next(ctx)
 
 
 logger = logging.getLogger(__name__)
@@ -187,12 +152,12 @@ class MethodPrompts:
     """The prompts `oda` and `graph-counselor`, and the completion of their arguments.
 
     Args:
-        graph: What names are completed from.
+        graphs: What names are completed from.
         examples: What is shown as examples; None for nothing.
     """
 
-    def __init__(self, graph: KGAdapter, examples: "Examples | None" = None) -> None:
-        self._graph = graph
+    def __init__(self, graphs: GraphSet, examples: "Examples | None" = None) -> None:
+        self._graphs = graphs
         self._examples = examples
 
     def provide(self, server: SextantServer) -> None:
@@ -223,7 +188,7 @@ class MethodPrompts:
 
         asked, listed = _checked(question), _listed(entities)
         solved = await self._shown(asked)
-        return render(method(question=asked, entities=listed, graph=self._graph.name, solved=solved))
+        return render(method(question=asked, entities=listed, graph=self._graphs.first.name, solved=solved))
 
     async def _shown(self, question: str) -> str:
         """Return examples for a question, as a text.
@@ -265,8 +230,9 @@ class MethodPrompts:
     async def _matching(self, begun: str) -> Sequence[str]:
         if not begun:
             return ()
-        found = [each.entity for each in await self._graph.search(begun, limit=MAX_COMPLETIONS)]
-        names = await names_of(self._graph, found)
+        graph = (await self._graphs.opened()).adapter
+        found = [each.entity for each in await graph.search(begun, limit=MAX_COMPLETIONS)]
+        names = await names_of(graph, found)
         # A comma would end the name, and the id beside it says what is meant anyway.
         return [names.entity(each).replace(",", "") for each in found]
 
@@ -297,11 +263,8 @@ MAX_TOKENS = 4_000
 class Resources:
     """What can be read without a tool."""
 
-    def __init__(self, graph: KGAdapter, meaning: Meaning, schemas: "SchemaCache", notes: NotesFile) -> None:
-        self._graph = graph
-        self._notes = notes
-        self._schemas = schemas
-        self._meaning = meaning
+    def __init__(self, graphs: GraphSet) -> None:
+        self._graphs = graphs
 
     def provide(self, server: SextantServer) -> None:
         """Add every resource."""
@@ -322,13 +285,10 @@ class Resources:
         from kg_server.schema_view import schema_view
 
         try:
+            here = await self._graphs.opened()
+            notes = await here.notes.read()
             answer = await schema_view(
-                self._graph,
-                self._meaning,
-                self._schemas,
-                about=None,
-                max_tokens=MAX_TOKENS,
-                notes=await self._notes.read(),
+                here.adapter, here.meaning, here.schemas, about=None, max_tokens=MAX_TOKENS, notes=notes
             )
         except KGError as error:
             raise ResourceError(visible_lines(str(error))) from error
@@ -342,10 +302,11 @@ class Resources:
         from kg_server.naming.entities import read_entities
 
         try:
-            read = await read_entities(self._graph, id)
-            values = await features_of(self._graph, entity=read.ids[0], feature=None, max_tokens=MAX_TOKENS // 2)
+            graph = (await self._graphs.opened()).adapter
+            read = await read_entities(graph, id)
+            values = await features_of(graph, entity=read.ids[0], feature=None, max_tokens=MAX_TOKENS // 2)
             triples = await neighborhood(
-                self._graph,
+                graph,
                 entity=read.ids[0],
                 relation=None,
                 direction="both",
@@ -368,30 +329,28 @@ EXPERIENCE_FILE: Final = "experience.sqlite3"
 
 MAX_DATABASE_WAIT_S: Final = 5.0
 
-MOST_SCHEMAS: Final = 2
-"""For how many states of a graph, as before and after a new import, answers of Schema are cached."""
-
-SCHEMA_KEPT_S: Final = 600.0
-"""How long they are cached: a remote graph may change its names."""
-
 
 def build_server(
-    graph: KGAdapter, settings: Settings, profile: GraphProfile | None = None, watchers: "Sequence[Watcher]" = ()
+    graph: KGAdapter | GraphSet,
+    settings: Settings,
+    profile: GraphProfile | None = None,
+    watchers: "Sequence[Watcher]" = (),
 ) -> SextantServer:
-    """Return the MCP server of one graph; `run` it, or connect `mcp.Client` to it in memory.
+    """Return the MCP server of graphs; `run` it, or connect `mcp.Client` to it in memory.
 
     Args:
-        graph: The graph.
-        settings: How it is served.
-        profile: What is known of the graph, for the server's instructions; they say less without it.
+        graph: The graphs, or the only one.
+        settings: How they are served.
+        profile: What is known of the only graph, for the server's instructions; they say less without it.
         watchers: They are called with a record of each call.
     """
+    graphs = graph if isinstance(graph, GraphSet) else GraphSet.of(graph, settings, profile)
     server = SextantServer(
         DISTRIBUTION,
         version=version(DISTRIBUTION),
         tools=settings.hosting.tools,
         timeout_s=settings.timeout_s,
-        graph=graph,
+        graphs=graphs,
     )
     files = FileNames((settings.data_folder, settings.cache_folder))
     server.middleware.append(Withholding(settings.redactor, files))
@@ -399,29 +358,24 @@ def build_server(
         from kg_server.serving.audit import Accounting
 
         server.middleware.append(Accounting(server.tool_names, watchers))
-    notes = NotesFile.of(settings.graph, settings.notes)
-    server.middleware.extend((Instructing(graph, profile, notes, server.callable_tools), Preferring(graph, notes)))
-    meaning = Meaning(graph, settings)
-    server.call_at_end(meaning.aclose)
-    schemas: SchemaCache = AnswerCache(MOST_SCHEMAS, SCHEMA_KEPT_S)
-    Tools(graph, settings, meaning, schemas, notes).provide(server)
-    ComposeTool(graph, settings, meaning).provide(server)
+    server.middleware.extend((Instructing(graphs, server.callable_tools), Preferring(graphs)))
+    server.call_at_end(graphs.embedder.aclose)
+    Tools(graphs, settings).provide(server)
+    ComposeTool(graphs, settings).provide(server)
     if not settings.hosting.read_only:
         memories = cache(partial(memories_of, settings))
         if settings.memory.database is not None:
             memories()  # What it needs and is missing is reported at the start.
-        MemoryTools(graph, memories, _memory_limits(settings), settings).provide(server)
-    Resources(graph, meaning, schemas, notes).provide(server)
+        MemoryTools(graphs, memories, _memory_limits(settings), settings).provide(server)
+    Resources(graphs).provide(server)
     solved, examples = experience_of(settings), None
-    if solved is not None or notes.at_start.examples:
+    if solved is not None or any(each.notes.at_start.examples for each in graphs.all):
         from kg_server.examples import Examples
 
-        examples = Examples(graph, meaning, notes, solved, settings.max_tokens)
+        examples = Examples(graphs, solved, settings.max_tokens)
         examples.provide(server)
-    MethodPrompts(graph, examples).provide(server)
+    MethodPrompts(graphs, examples).provide(server)
     server.check_tools()
-    if isinstance(graph, PendingAdapter):
-        server.middleware.append(Waiting(graph, settings.timeout_s))
     return server
 
 

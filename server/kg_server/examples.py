@@ -17,11 +17,10 @@ from kg_adapters.terms import Iri, Node
 from kg_boundary.shown import counted, shown_within, visible_line
 from kg_server.answers.results import Answer, Result, fitted
 from kg_server.concurrency import load, off_loop
+from kg_server.graphs import GraphSet, OpenedGraph
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.memory.experience import MAX_QUESTION, ExperienceStore, Solved
 from kg_server.names import MAX_LABEL, names_of
-from kg_server.naming.meaning import Meaning
-from kg_server.notes import NotesFile
 from kg_server.schema import end_of, facts_of, label_of, stated_classes
 
 MAX_TOKENS: Final = 1_000
@@ -115,29 +114,23 @@ class _Fact:
 
 
 class Examples:
-    """What is shown of one graph as examples for a question.
+    """What is shown of the first graph as examples for a question.
 
     Args:
-        graph: The graph.
-        meaning: What compares texts by meaning, where there is a model.
-        notes: What the graph's owner wrote of it.
+        graphs: The graphs.
         store: Where solved questions are kept; None where none are.
         max_tokens: How long an answer may be, at most `MAX_TOKENS`.
     """
 
-    def __init__(
-        self, graph: KGAdapter, meaning: Meaning, notes: NotesFile, store: ExperienceStore | None, max_tokens: int
-    ) -> None:
+    def __init__(self, graphs: GraphSet, store: ExperienceStore | None, max_tokens: int) -> None:
         self._max_tokens = min(max_tokens, MAX_TOKENS)
-        self._graph = graph
-        self._meaning = meaning
-        self._notes = notes
+        self._graphs = graphs
         self._store = store
         self._facts: tuple[GraphProfile, Sequence[_Fact]] | None = None
 
     def provide(self, server: SextantServer) -> None:
         """Add the tool `Recall`."""
-        server.provide(self.recall, "Recall", reading(self._graph))
+        server.provide(self.recall, "Recall", reading(self._graphs))
 
     async def recall(self, question: Asked) -> CallToolResult:
         """Show solved questions like this one, and relations that may fit."""
@@ -149,8 +142,9 @@ class Examples:
         Raises:
             KGError: The file of solved questions cannot be used, or the graph cannot be asked.
         """
-        questions = await self._like(question, await self._known())
-        relations = await self._relations(question)
+        here = await self._graphs.opened()
+        questions = await _like(here, question, await self._known(here))
+        relations = await self._relations(here, question)
         shown = [*map(_rows, questions), *([("relation", line)] for line in relations)]
 
         def build(count: int) -> Answer:
@@ -166,56 +160,58 @@ class Examples:
 
         return fitted(build, len(shown), self._max_tokens)
 
-    async def _known(self) -> Sequence[Solved]:
+    async def _known(self, here: OpenedGraph) -> Sequence[Solved]:
         """Return the examples of the notes, and solved questions."""
         noted = (
             Solved(question=each.question, calls=each.calls, answers=(each.answer,) if each.answer else (), evidence=())
-            for each in (await self._notes.read()).examples
+            for each in (await here.notes.read()).examples
         )
-        solved = () if self._store is None else await self._store.solved(self._graph.name)
+        solved = () if self._store is None else await self._store.solved(here.adapter.name)
         return (*noted, *solved)
 
-    async def _like(self, question: str, known: Sequence[Solved]) -> Sequence[Solved]:
-        """Return the questions that are most like one: by words, then by meaning, both with and without names."""
-        if not known:
-            return ()
-        others = await off_loop(lambda: _others(question, known), len(known))
-        texts = [each.question for _, each in others]
-        whole = await self._meaning.likeness(question, texts)
-        bare = await self._meaning.likeness(without_names(question), list(map(without_names, texts)))
-        if whole is not None and bare is not None:
-            meant = [(one + other) / 2 for one, other in zip(whole, bare, strict=True)]
-            others = [(score, each) for score, (_, each) in zip(meant, others, strict=True)]
-        return [each for score, each in sorted(others, key=lambda found: -found[0])[:MOST_QUESTIONS] if score > 0]
-
-    async def _relations(self, question: str) -> Sequence[str]:
+    async def _relations(self, here: OpenedGraph, question: str) -> Sequence[str]:
         """Return the relations that a question may need, a line for each with a call that uses it."""
-        profile = await known_profile(self._graph)
+        profile = await known_profile(here.adapter)
         if self._facts is None or self._facts[0] is not profile:
-            facts = await off_loop(lambda: _facts(profile, self._graph), len(profile.everything.properties))
+            facts = await off_loop(lambda: _facts(profile, here.adapter), len(profile.everything.properties))
             self._facts = (profile, facts)
         _, facts = self._facts
         texts = [each.text for each in facts]
-        scores = await self._meaning.likeness(question, texts)
+        scores = await here.meaning.likeness(question, texts)
         if scores is None:
             await load("kg_adapters.embedding.lexical")
             scores = await off_loop(lambda: _by_letters(without_names(question), texts), len(texts))
         best = sorted(zip(scores, facts, strict=True), key=lambda each: -each[0])[:MOST_RELATIONS]
-        return await self._lines([each for score, each in best if score > 0])
+        return await _lines(here.adapter, [each for score, each in best if score > 0])
 
-    async def _lines(self, facts: Sequence[_Fact]) -> Sequence[str]:
-        """Return lines such as `film | running time (min) 68…190 | Top[Type[w:K24], w:R36, 1]`."""
-        ends = [target for each in facts for target, _ in each.known.targets[:1]]
-        names = await names_of(self._graph, [*(each.known.relation for each in facts), *ends])
-        lines: list[str] = []
-        for each in facts:
-            known, relation = each.known, self._graph.prefixes.shorten(each.known.relation, "relation")
-            call = f"{'Neighbor' if known.targets else 'Feature'}[…, {relation}]"
-            if isinstance(each.owner.iri, Iri) and known.values is not None and set(COMPARED) & set(known.values.kinds):
-                call = f"Top[Type[{self._graph.prefixes.shorten(each.owner.iri)}], {relation}, 1]"
-            end = end_of(known, names, 1, short=True)
-            lines.append(f"{label_of(each.owner)} | {_name(known)}{end} | {call}")
-        return lines
+
+async def _like(here: OpenedGraph, question: str, known: Sequence[Solved]) -> Sequence[Solved]:
+    """Return the questions that are most like one: by words, then by meaning, both with and without names."""
+    if not known:
+        return ()
+    others = await off_loop(lambda: _others(question, known), len(known))
+    texts = [each.question for _, each in others]
+    whole = await here.meaning.likeness(question, texts)
+    bare = await here.meaning.likeness(without_names(question), list(map(without_names, texts)))
+    if whole is not None and bare is not None:
+        meant = [(one + other) / 2 for one, other in zip(whole, bare, strict=True)]
+        others = [(score, each) for score, (_, each) in zip(meant, others, strict=True)]
+    return [each for score, each in sorted(others, key=lambda found: -found[0])[:MOST_QUESTIONS] if score > 0]
+
+
+async def _lines(graph: KGAdapter, facts: Sequence[_Fact]) -> Sequence[str]:
+    """Return lines such as `film | running time (min) 68…190 | Top[Type[w:K24], w:R36, 1]`."""
+    ends = [target for each in facts for target, _ in each.known.targets[:1]]
+    names = await names_of(graph, [*(each.known.relation for each in facts), *ends])
+    lines: list[str] = []
+    for each in facts:
+        known, relation = each.known, graph.prefixes.shorten(each.known.relation, "relation")
+        call = f"{'Neighbor' if known.targets else 'Feature'}[…, {relation}]"
+        if isinstance(each.owner.iri, Iri) and known.values is not None and set(COMPARED) & set(known.values.kinds):
+            call = f"Top[Type[{graph.prefixes.shorten(each.owner.iri)}], {relation}, 1]"
+        end = end_of(known, names, 1, short=True)
+        lines.append(f"{label_of(each.owner)} | {_name(known)}{end} | {call}")
+    return lines
 
 
 def _others(question: str, known: Sequence[Solved]) -> list[tuple[float, Solved]]:

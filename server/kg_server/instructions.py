@@ -5,10 +5,8 @@ from typing import Any, Final
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
-from kg_adapters.profile import GraphProfile
-from kg_adapters.protocol import KGAdapter
 from kg_boundary.shown import in_quotes
-from kg_server.notes import NotesFile
+from kg_server.graphs import GraphSet
 from kg_server.schema import MAX_EXAMPLE, facts_with_examples
 
 INSTRUCTIONS: Final = """\
@@ -34,20 +32,20 @@ MAX_ABOUT: Final = 400
 _HANDSHAKES: Final = frozenset({"initialize", "server/discover"})
 
 
-def instructions_for(
-    graph: KGAdapter, tools: Collection[str], profile: GraphProfile | None = None, about: str = ""
-) -> str:
+def instructions_for(graphs: GraphSet, tools: Collection[str], about: str = "") -> str:
     """Return the instructions for a model that has these tools.
 
     Args:
-        graph: The graph that is served.
+        graphs: The graphs that are served, as far as they are open.
         tools: The names of the tools.
-        profile: What is known of the graph, where that is known before anybody asks.
-        about: What its owner's notes say it is about, on one line.
+        about: What the notes of the graph's owner say it is about, on one line.
     """
-    bare = graph.prefixes.entities is not None
+    here = graphs.first.known
+    bare = here is not None and here.adapter.prefixes.entities is not None
     ids = "as the graph writes them, or prefixed names, or full IRIs." if bare else "prefixed names or full IRIs."
-    facts = "" if profile is None else facts_with_examples(profile, graph.vocabulary)
+    facts = ""
+    if here is not None and here.profile is not None:
+        facts = facts_with_examples(here.profile, here.adapter.vocabulary)
     if not facts and "Schema" in tools:
         facts = UNTOLD
     if about:
@@ -57,7 +55,7 @@ def instructions_for(
     if KEEPING in tools:
         parts.append(f"then {KEEPING} keeps the triples that answer")
     return INSTRUCTIONS.format(
-        name=in_quotes(graph.name, MAX_EXAMPLE), facts=facts, ids=ids, ways=f"By question: {'; '.join(parts)}."
+        name=in_quotes(graphs.first.name, MAX_EXAMPLE), facts=facts, ids=ids, ways=f"By question: {'; '.join(parts)}."
     )
 
 
@@ -65,18 +63,12 @@ class Instructing:
     """Middleware that gives each caller the instructions for its tools.
 
     Args:
-        graph: The graph that is served.
-        profile: What is known of the graph, where that is known before anybody asks.
-        notes: What its owner wrote of it.
+        graphs: The graphs that are served.
         tools: Returns the names of the tools of the caller.
     """
 
-    def __init__(
-        self, graph: KGAdapter, profile: GraphProfile | None, notes: NotesFile, tools: Callable[[], Collection[str]]
-    ) -> None:
-        self._graph = graph
-        self._profile = profile
-        self._notes = notes
+    def __init__(self, graphs: GraphSet, tools: Callable[[], Collection[str]]) -> None:
+        self._graphs = graphs
         self._tools = tools
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
@@ -84,5 +76,5 @@ class Instructing:
         result = await call_next(ctx)
         if ctx.method not in _HANDSHAKES or not isinstance(result, dict):
             return result
-        about = (await self._notes.read()).about
-        return {**result, "instructions": instructions_for(self._graph, self._tools(), self._profile, about)}
+        about = (await self._graphs.first.notes.read()).about
+        return {**result, "instructions": instructions_for(self._graphs, self._tools(), about)}

@@ -3,7 +3,7 @@
 import inspect
 import json
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -27,40 +27,26 @@ from mcp.types import (
     ToolAnnotations,
 )
 from mcp.types import Tool as ListedTool
-from pydantic import AnyUrl, ValidationError
+from pydantic import AnyUrl, TypeAdapter, ValidationError
 
 from kg_adapters.calls import note_failure, watching_completeness
-from kg_adapters.errors import BackendTimeout, GraphReplaced, InvalidRequest, KGError, causes
+from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError
 from kg_adapters.open_options import setting
-from kg_adapters.protocol import KGAdapter, SupportsSnapshots
 from kg_boundary.shown import clipped, in_plain_words, in_quotes, visible_line, visible_lines
 from kg_server.answers.results import Result
 from kg_server.callers import caller
-from kg_server.naming.refusals import closest
+from kg_server.concurrency import all_of
+from kg_server.graphs import GraphSet, ServedGraph, consistently
+from kg_server.naming.refusals import MAX_ECHO, unknown_name
 from kg_server.serving.messages import LISTEN
 from kg_server.serving.stdio import Channel, StdioLimits, standard_streams
 
-_TRIES: Final = 3
-
 T = TypeVar("T")
 
-
-async def consistently(graph: KGAdapter | None, ask: Callable[[], Awaitable[T]]) -> T:
-    """Return what `ask` gives when all that it asks the graph is answered by one state of it.
-
-    Where the graph was replaced before it had said everything, `ask` is called again from the start.
-    """
-    if not isinstance(graph, SupportsSnapshots):
-        return await ask()
-    for attempt in range(1, _TRIES + 1):
-        async with graph.snapshot(newest=attempt > 1):
-            try:
-                return await ask()
-            except (KGError, MCPServerError) as error:
-                if attempt == _TRIES or not any(isinstance(each, GraphReplaced) for each in causes(error)):
-                    raise
-    raise AssertionError("the last attempt returns or raises")
-
+GRAPH: Final = "graph"
+"""The argument that names a graph, of every tool that asks one."""
+GRAPH_SCHEME: Final = "kg://"
+_NAMES: Final = TypeAdapter(list[str])
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -104,9 +90,6 @@ def _field(field: Schema, keys: tuple[str, ...]) -> Schema:
 
 logger = logging.getLogger(__name__)
 
-MAX_ECHO: Final = 80
-"""How many characters of a refused value an error repeats."""
-
 _OTHER_KINDS: Final = frozenset({"string_type", "list_type"})
 
 MAX_URI: Final = 4_000
@@ -124,9 +107,9 @@ OTHER_NAMES: Final = {"node": "entity"}
 """Names of arguments that are accepted, though others are listed: those of the papers."""
 
 
-def reading(graph: KGAdapter) -> ToolAnnotations:
-    """Return the hints of a tool that only reads a graph; that it destroys and changes nothing need not be said."""
-    return ToolAnnotations(read_only_hint=True, open_world_hint=graph.remote)
+def reading(graphs: GraphSet) -> ToolAnnotations:
+    """Return the hints of a tool that only reads graphs; that it destroys and changes nothing need not be said."""
+    return ToolAnnotations(read_only_hint=True, open_world_hint=graphs.remote)
 
 
 class SextantServer(MCPServer[None]):
@@ -135,8 +118,9 @@ class SextantServer(MCPServer[None]):
     Args:
         name: The server's name.
         version: Its version.
-        timeout_s: How many seconds a call may take, unless its tool keeps a deadline of its own.
-        graph: What is asked, so that each call is answered by one state of it; None where it never changes.
+        timeout_s: How many seconds a call may take that is about no graph, unless its tool keeps a deadline of its own.
+        graphs: What is asked, so that each call is answered by one state of the graphs that it is about; None where
+            the tools see to that.
         tools: The only tools that are served; None for all.
 
     Attributes:
@@ -149,7 +133,7 @@ class SextantServer(MCPServer[None]):
         *,
         version: str,
         timeout_s: float,
-        graph: KGAdapter | None = None,
+        graphs: GraphSet | None = None,
         tools: Collection[str] | None = None,
     ) -> None:
         events = InMemorySubscriptionBus()
@@ -163,12 +147,13 @@ class SextantServer(MCPServer[None]):
         )
         self._listening = ListenHandler(events)
         self._lowlevel_server.add_request_handler(LISTEN, SubscriptionsListenRequestParams, self._listening)
-        self._graph = graph
+        self._graphs = graphs
         self.needs: list[tuple[str, Callable[[], Awaitable[None]]]] = []
         self._closers: list[Callable[[], Awaitable[None]]] = []
         self._timeout_s = timeout_s
         self._arguments: dict[str, Mapping[str, Schema]] = {}
         self._unlimited: set[str] = set()
+        self._spanning: set[str] = set()
         self._only = tools
         self._left_out: set[str] = set()
         self._listed: list[ListedTool] | None = None
@@ -190,7 +175,7 @@ class SextantServer(MCPServer[None]):
         """
         for each in self._only or ():
             if each not in self._arguments:
-                raise InvalidRequest(_unknown("This server", "tool", each, {*self._arguments, *self._left_out}))
+                raise InvalidRequest(unknown_name("This server", "tool", each, {*self._arguments, *self._left_out}))
 
     def end_subscriptions(self) -> None:
         """End the streams of clients that listen for changes, which would go on for ever."""
@@ -206,7 +191,13 @@ class SextantServer(MCPServer[None]):
             await closer()
 
     def provide(
-        self, tool: Callable[..., Any], name: str, annotations: ToolAnnotations, *, own_deadline: bool = False
+        self,
+        tool: Callable[..., Any],
+        name: str,
+        annotations: ToolAnnotations,
+        *,
+        own_deadline: bool = False,
+        spans: bool = False,
     ) -> None:
         """Add a tool: an async function with annotated arguments and a docstring that a model reads.
 
@@ -215,6 +206,7 @@ class SextantServer(MCPServer[None]):
             name: Its public name.
             annotations: Its hints for clients.
             own_deadline: Whether it ends by itself, so that the server sets it no deadline.
+            spans: Whether it asks all graphs where its argument `graph` names none, and opens them by itself.
         """
         if self._only is not None and name not in self._only:
             self._left_out.add(name)
@@ -222,9 +214,11 @@ class SextantServer(MCPServer[None]):
         self.add_tool(tool, name=name, description=inspect.getdoc(tool), annotations=annotations)
         found = self._tool_manager.get_tool(name)
         assert found is not None  # noqa: S101 - it was added the line before
-        self._arguments[name] = found.parameters["properties"]
+        self._arguments[name] = _naming_graphs(found.parameters["properties"], self._graphs)
         if own_deadline:
             self._unlimited.add(name)
+        if spans:
+            self._spanning.add(name)
 
     async def list_tools(self) -> list[ListedTool]:
         """List the tools that the caller may call, with schemas cut to what helps it."""
@@ -269,29 +263,59 @@ class SextantServer(MCPServer[None]):
     ) -> CallToolResult | InputRequiredResult:
         known = self._arguments.get(name)
         if known is None:
-            raise MCPError(code=INVALID_PARAMS, message=_unknown("This server", "tool", name, self.callable_tools()))
+            raise MCPError(
+                code=INVALID_PARAMS, message=unknown_name("This server", "tool", name, self.callable_tools())
+            )
         if not caller().may_call(name):
             allowed = ", ".join(self.callable_tools()) or "none"
             raise MCPError(code=INVALID_PARAMS, message=f"This caller may not call {name}. It may call: {allowed}.")
         arguments = _by_listed_names(arguments, known)
         for argument in arguments:
             if argument not in known:
-                raise ToolError(_unknown(name, "argument", argument, known))
+                raise ToolError(unknown_name(name, "argument", argument, known))
+        timeout_s = self._timeout_s
         try:
-            with (
-                watching_completeness(),
-                anyio.fail_after(None if name in self._unlimited else self._timeout_s),
-            ):
-                return await consistently(
-                    self._graph, lambda: super(SextantServer, self).call_tool(name, arguments, context)
+            graphs = self._asked(name, arguments)
+            timeout_s = self._seconds(graphs)
+            with watching_completeness():
+                return await _answered(
+                    graphs,
+                    None if name in self._unlimited else timeout_s,
+                    lambda: super(SextantServer, self).call_tool(name, arguments, context),
                 )
+        except KGError as error:
+            raise ToolError(visible_lines(str(error))) from error
         except TimeoutError as error:
             raise ToolError(
-                f"{name} took longer than {self._timeout_s:g} seconds and was stopped. "
+                f"{name} took longer than {timeout_s:g} seconds and was stopped. "
                 f"To wait longer, raise {setting('timeout_s')}.{_less(name)}"
             ) from error
         except ToolError as error:
             raise _readable(name, error, known) from error
+
+    def _asked(self, name: str, arguments: Mapping[str, object]) -> Sequence[ServedGraph]:
+        """Return the graphs that a call of a tool is about.
+
+        Raises:
+            InvalidRequest: There is no graph of a name.
+        """
+        if self._graphs is None:
+            return ()
+        names = _graph_names(arguments.get(GRAPH))
+        if not names and self._graphs.several and name in self._spanning:
+            return ()
+        return self._graphs.chosen(names)
+
+    def _shown(self, uri: str) -> Sequence[ServedGraph]:
+        """Return the graph that a resource is about: what is named at the beginning of its path, or the first."""
+        if self._graphs is None:
+            return ()
+        named = uri.removeprefix(GRAPH_SCHEME).partition("/")[0]
+        return self._graphs.chosen(named if self._graphs.several and named in self._graphs.names else None)
+
+    def _seconds(self, graphs: Sequence[ServedGraph]) -> float:
+        """Return how many seconds a call that is about some graphs may take."""
+        return max((each.settings.timeout_s for each in graphs), default=self._timeout_s)
 
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[None, Any] | None = None
@@ -310,11 +334,14 @@ class SextantServer(MCPServer[None]):
             )
         if not self._serves(asked):
             raise ResourceNotFoundError(await self._unknown_resource(asked))
+        graphs = self._shown(asked)
+        timeout_s = self._seconds(graphs)
         try:
-            with anyio.fail_after(self._timeout_s):
-                return await consistently(self._graph, lambda: super(SextantServer, self).read_resource(uri, context))
+            return await _answered(graphs, timeout_s, lambda: super(SextantServer, self).read_resource(uri, context))
+        except KGError as error:
+            raise ResourceError(visible_lines(str(error))) from error
         except TimeoutError as error:
-            raise ResourceError(f"Reading it took longer than {self._timeout_s:g} seconds and was stopped.") from error
+            raise ResourceError(f"Reading it took longer than {timeout_s:g} seconds and was stopped.") from error
         except ResourceNotFoundError as error:
             if isinstance(error.__cause__, KGError):
                 raise
@@ -330,12 +357,12 @@ class SextantServer(MCPServer[None]):
         """
         prompts = {each.name: each for each in await self.list_prompts()}
         if name not in prompts:
-            raise MCPError(code=INVALID_PARAMS, message=_unknown("This server", "prompt", name, prompts))
+            raise MCPError(code=INVALID_PARAMS, message=unknown_name("This server", "prompt", name, prompts))
         known = {each.name: each for each in prompts[name].arguments or ()}
         given = arguments or {}
         for argument in given:
             if argument not in known:
-                raise MCPError(code=INVALID_PARAMS, message=_unknown(name, "argument", argument, known))
+                raise MCPError(code=INVALID_PARAMS, message=unknown_name(name, "argument", argument, known))
         for argument, each in known.items():
             if each.required and argument not in given:
                 raise MCPError(code=INVALID_PARAMS, message=f"The prompt {name} needs the argument {argument}.")
@@ -358,6 +385,42 @@ class SextantServer(MCPServer[None]):
         return (
             f"There is no resource {in_quotes(uri, MAX_ECHO)}. There are {', '.join(known)}, with ids percent-encoded."
         )
+
+
+async def _answered(graphs: Sequence[ServedGraph], most_s: float | None, ask: Callable[[], Awaitable[T]]) -> T:
+    """Return what `ask` gives, once the graphs that it is about are open, when one state of each answers all of it.
+
+    Raises:
+        KGError: A graph cannot be opened, or is not open yet.
+        TimeoutError: It took longer than `most_s`.
+    """
+    began = anyio.current_time()
+    opened = await all_of([each.opened for each in graphs], at_once=len(graphs))
+    with anyio.fail_after(None if most_s is None else most_s - (anyio.current_time() - began)):
+        return await consistently([each.adapter for each in opened], ask)
+
+
+def _naming_graphs(properties: dict[str, Schema], graphs: GraphSet | None) -> dict[str, Schema]:
+    """Return the arguments of a tool, among them the one that names graphs only where there are several."""
+    if GRAPH not in properties:
+        return properties
+    argument = properties.pop(GRAPH)
+    if graphs is not None and graphs.several:
+        names: Schema = {"enum": list(graphs.names)}
+        takes_list = any(each.get("type") == "array" for each in argument.get("anyOf", ()))
+        # The names once: a text of any other name is refused as well.
+        properties[GRAPH] = {"type": ["string", "array"], "items": names} if takes_list else names
+    return properties
+
+
+def _graph_names(given: object) -> Sequence[str]:
+    """Return the names of graphs that an argument holds, one or a list, that in JSON too; none of what is neither."""
+    if isinstance(given, str) and not given.lstrip().startswith("["):
+        return [given]
+    try:
+        return _NAMES.validate_json(given) if isinstance(given, str) else _NAMES.validate_python(given or [])
+    except ValidationError:
+        return ()  # The tool refuses it with the reason.
 
 
 def _by_listed_names(arguments: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
@@ -407,14 +470,6 @@ def _readable(name: str, error: ToolError, known: Mapping[str, Schema]) -> ToolE
 def _less(name: str) -> str:
     """Return what to ask a tool for that has run out of time, after a blank; nothing where there is no less."""
     return f" {_IN_LESS_TIME[name]}" if name in _IN_LESS_TIME else ""
-
-
-def _unknown(owner: str, kind: str, name: str, known: Iterable[str]) -> str:
-    """Return the message for a name of nothing, with the closest one and all that there are."""
-    names = sorted(known)
-    close = closest(name[:MAX_ECHO], names, limit=1)
-    meant = f" Did you mean {close[0]}?" if close else ""
-    return f"{owner} has no {kind} {in_quotes(name, MAX_ECHO)}.{meant} Its {kind}s are {', '.join(names)}."
 
 
 def _bad_arguments(name: str, error: ValidationError, known: Mapping[str, Schema]) -> str:

@@ -322,20 +322,14 @@ class Preferring:
     """Middleware in whose calls names of relations mean what the notes of their graph prefer.
 
     Args:
-        graph: The graph that is served.
-        notes: Its notes.
+        noted: What has the notes.
     """
 
-    graph: KGAdapter
-    notes: NotesFile
-
-    def notes_of(self, graph: KGAdapter) -> NotesFile | None:
-        """Return the notes of a graph; None where it has none."""
-        return self.notes if graph is self.graph else None
+    noted: HasNotes
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Pass a message on."""
-        token = _NOTED.set(self)
+        token = _NOTED.set(self.noted)
         try:
             return await call_next(ctx)
         finally:

@@ -4,7 +4,7 @@ What is behind a door is loaded when it is first opened, so that a server lists 
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import anyio
 from mcp.server.mcpserver import Context
@@ -13,7 +13,7 @@ from pydantic import Field
 
 from kg_adapters.errors import BackendTimeout, InvalidRequest
 from kg_adapters.models import Direction
-from kg_adapters.protocol import KGAdapter, SupportsSparql
+from kg_adapters.protocol import SupportsSparql
 from kg_server.answers.results import (
     MOST_HOPS,
     MOST_TOKENS,
@@ -28,13 +28,9 @@ from kg_server.answers.results import (
     SparqlResult,
 )
 from kg_server.concurrency import load, reporting
+from kg_server.graphs import GraphName, GraphSet, OpenedGraph
 from kg_server.mcp_server import SextantServer, reading
-from kg_server.naming.meaning import Meaning
-from kg_server.notes import NotesFile
 from kg_server.settings import Settings
-
-if TYPE_CHECKING:
-    from kg_server.schema_view import SchemaCache
 
 MAX_QUERY: Final = 20_000
 GRACE_S: Final = 0.25
@@ -56,29 +52,20 @@ Cursor: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000)]
 
 
 class Tools:
-    """The tools over one graph.
+    """The tools over graphs.
 
     Args:
-        graph: Where the answers come from.
-        settings: Limits and defaults.
-        meaning: What finds entities by what they are, and ranks facts.
-        schemas: Where answers of Schema are cached.
-        notes: What the graph's owner wrote of it.
+        graphs: Where the answers come from.
+        settings: Limits and defaults that graphs share.
     """
 
-    def __init__(
-        self, graph: KGAdapter, settings: Settings, meaning: Meaning, schemas: "SchemaCache", notes: NotesFile
-    ) -> None:
-        self._schemas = schemas
-        self._notes = notes
-        self._graph = graph
-        self._sparql = graph if isinstance(graph, SupportsSparql) else None
+    def __init__(self, graphs: GraphSet, settings: Settings) -> None:
+        self._graphs = graphs
         self._settings = settings
-        self._meaning = meaning
 
     def provide(self, server: SextantServer) -> None:
-        """Add every tool that the graph supports."""
-        reads = reading(self._graph)
+        """Add every tool that a graph supports."""
+        reads = reading(self._graphs)
         server.provide(self.observe, "observe", reads)
         server.provide(self.retrieve, "Retrieve", reads)
         server.provide(self.get_neighbor, "GetNeighbor", reads)
@@ -86,7 +73,7 @@ class Tools:
         server.provide(self.feature, "Feature", reads)
         server.provide(self.degree, "Degree", reads)
         server.provide(self.schema, "Schema", reads)
-        if self._sparql is not None:
+        if any(each.answers_sparql for each in self._graphs.all):
             server.provide(self.sparql, "Sparql", reads, own_deadline=True)
 
     async def observe(
@@ -98,6 +85,7 @@ class Tools:
         top_n: Annotated[int, Field(ge=1, le=200)] = 50,
         top_percent: Annotated[float, Field(gt=0, le=100)] = 10,
         max_tokens: Tokens = None,
+        graph: GraphName = None,
     ) -> Annotated[CallToolResult, ObserveResult]:
         """Look ahead: show the relations up to `hops` away from entities, those most like the question first.
 
@@ -107,30 +95,32 @@ class Tools:
         from kg_server.observation.answer import observation
         from kg_server.observation.search import Reach
 
+        here = await self._graphs.opened(graph)
         reach = Reach(
             hops=hops,
             top_n=top_n,
             top_percent=top_percent,
-            timeout_s=self._settings.timeout_s * _SEARCHING_SHARE,
+            timeout_s=here.settings.timeout_s * _SEARCHING_SHARE,
             to_the_letter=self._settings.observe_score == "paper",
         )
 
         async def on_hop(hop: int) -> None:
             await context.report_progress(hop, hops, f"observed {hop} of {hops} hops")
 
-        scorer = await self._meaning.scorer()
+        scorer = await here.meaning.scorer()
         return await self._about(
+            here,
             entities,
             max_tokens,
             lambda ids, room: observation(
-                self._graph,
+                here.adapter,
                 scorer,
                 question=question,
                 entities=ids,
                 reach=reach,
                 max_tokens=room,
                 on_hop=on_hop,
-                meaning=self._meaning,
+                meaning=here.meaning,
             ),
         )
 
@@ -139,6 +129,7 @@ class Tools:
         text: Text | Annotated[list[Text], Field(min_length=1, max_length=MAX_TEXTS)],
         limit: Annotated[int, Field(ge=1, le=50)] = 5,
         type: ClassId | None = None,
+        graph: GraphName = None,
     ) -> Annotated[CallToolResult, CandidatesResult]:
         """Find the entities that a text, or each of a list, names or describes.
 
@@ -147,8 +138,9 @@ class Tools:
         await load("kg_server.naming.retrieval")
         from kg_server.naming.retrieval import retrieval
 
+        here = await self._graphs.opened(graph)
         answer = await retrieval(
-            self._graph, self._meaning, text=text, limit=limit, type=type, max_tokens=self._settings.max_tokens
+            here.adapter, here.meaning, text=text, limit=limit, type=type, max_tokens=self._settings.max_tokens
         )
         return answer.to_mcp()
 
@@ -161,6 +153,7 @@ class Tools:
         cursor: Cursor | None = None,
         details: bool = False,
         max_tokens: Tokens = None,
+        graph: GraphName = None,
     ) -> Annotated[CallToolResult, NeighborsResult]:
         """Show the triples around an entity: what it points to (out), what points to it (in), or both.
 
@@ -170,17 +163,19 @@ class Tools:
         await load("kg_server.answers.neighbors")
         from kg_server.answers.neighbors import neighborhood
 
+        here = await self._graphs.opened(graph)
         return await self._about(
+            here,
             [entity],
             max_tokens,
             lambda ids, room: neighborhood(
-                self._graph,
+                here.adapter,
                 entity=ids[0],
                 relation=relation,
                 direction=direction,
                 limit=limit,
                 cursor=cursor,
-                details_s=self._settings.timeout_s if details else None,
+                details_s=here.settings.timeout_s if details else None,
                 max_tokens=room,
             ),
             relation=relation,
@@ -197,6 +192,7 @@ class Tools:
         question: Text | None = None,
         avoid_hubs: bool = True,
         max_tokens: Tokens = None,
+        graph: GraphName = None,
     ) -> Annotated[CallToolResult, PathsResult]:
         """Show how two entities are linked, by paths in either direction, the shortest first.
 
@@ -205,13 +201,15 @@ class Tools:
         await load("kg_server.answers.paths")
         from kg_server.answers.paths import paths_between
 
-        async with reporting(context, "searching paths", self._settings.timeout_s):
+        here = await self._graphs.opened(graph)
+        async with reporting(context, "searching paths", here.settings.timeout_s):
             return await self._about(
+                here,
                 [source, target],
                 max_tokens,
                 lambda ids, room: paths_between(
-                    self._graph,
-                    self._settings,
+                    here.adapter,
+                    here.settings,
                     source=ids[0],
                     target=ids[1],
                     max_hops=max_hops,
@@ -223,38 +221,46 @@ class Tools:
             )
 
     async def feature(
-        self, entity: EntityId, feature: FeatureId | None = None
+        self, entity: EntityId, feature: FeatureId | None = None, graph: GraphName = None
     ) -> Annotated[CallToolResult, FeaturesResult]:
         """Show an entity's literal values, such as dates, or those of one feature."""
         await load("kg_server.answers.features")
         from kg_server.answers.features import features_of
 
+        here = await self._graphs.opened(graph)
         return await self._about(
+            here,
             [entity],
             None,
-            lambda ids, room: features_of(self._graph, entity=ids[0], feature=feature, max_tokens=room),
+            lambda ids, room: features_of(here.adapter, entity=ids[0], feature=feature, max_tokens=room),
             relation=feature,
         )
 
     async def degree(
-        self, entity: EntityId, relation: RelationId | None = None, direction: Direction = "both"
+        self,
+        entity: EntityId,
+        relation: RelationId | None = None,
+        direction: Direction = "both",
+        graph: GraphName = None,
     ) -> Annotated[CallToolResult, DegreeResult]:
         """Count an entity's distinct neighbours, also by relation."""
         await load("kg_server.answers.degree")
         from kg_server.answers.degree import degree_of
 
+        here = await self._graphs.opened(graph)
         return await self._about(
+            here,
             [entity],
             None,
             lambda ids, room: degree_of(
-                self._graph, entity=ids[0], relation=relation, direction=direction, max_tokens=room
+                here.adapter, entity=ids[0], relation=relation, direction=direction, max_tokens=room
             ),
             relation=relation,
             direction=direction,
         )
 
     async def schema(
-        self, about: Text | None = None, max_tokens: Tokens = None
+        self, about: Text | None = None, max_tokens: Tokens = None, graph: GraphName = None
     ) -> Annotated[CallToolResult, SchemaResult]:
         """Show what the graph knows: its classes, and how many instances have which relation or value.
 
@@ -264,9 +270,10 @@ class Tools:
         from kg_server.schema_view import schema_view
 
         budget = max_tokens or self._settings.max_tokens
-        notes = await self._notes.read()
+        here = await self._graphs.opened(graph)
+        notes = await here.notes.read()
         answer = await schema_view(
-            self._graph, self._meaning, self._schemas, about=about, max_tokens=budget, notes=notes
+            here.adapter, here.meaning, here.schemas, about=about, max_tokens=budget, notes=notes
         )
         return answer.to_mcp()
 
@@ -276,15 +283,17 @@ class Tools:
         context: Context,
         max_rows: Annotated[int, Field(ge=1, le=100_000)] = 100,
         timeout_s: Annotated[float, Field(gt=0, le=3_600)] = 10,
+        graph: GraphName = None,
     ) -> Annotated[CallToolResult, SparqlResult]:
         """Run a read-only SPARQL 1.1 query; the graph's prefixes are declared.
 
         A name may stand for any id: ?x a @"city"; @"country" @"Japan".
         Subclasses and inverses count only where the query walks them.
         """
-        if self._sparql is None:
+        here = await self._graphs.opened(graph)
+        if not isinstance(here.adapter, SupportsSparql):
             raise InvalidRequest("This graph does not answer SPARQL.")
-        most_s = min(timeout_s, self._settings.sparql.timeout_s)
+        most_s = min(timeout_s, here.settings.sparql.timeout_s)
         deadline = anyio.current_time() + most_s
         try:
             with anyio.fail_after(most_s + GRACE_S):
@@ -293,11 +302,11 @@ class Tools:
 
                 async with reporting(context, "running the query", most_s):
                     answer = await sparql_query(
-                        self._graph,
-                        self._sparql,
-                        self._meaning,
+                        here.adapter,
+                        here.adapter,
+                        here.meaning,
                         query=query,
-                        max_rows=min(max_rows, self._settings.sparql.max_rows),
+                        max_rows=min(max_rows, here.settings.sparql.max_rows),
                         deadline=deadline,
                         max_tokens=self._settings.max_tokens,
                     )
@@ -309,6 +318,7 @@ class Tools:
 
     async def _about(
         self,
+        here: OpenedGraph,
         texts: Sequence[str],
         max_tokens: int | None,
         ask: Callable[[Sequence[str], int], Awaitable[Answer]],
@@ -320,6 +330,6 @@ class Tools:
         await load("kg_server.naming.entities")
         from kg_server.naming.entities import read_entities
 
-        read = await read_entities(self._graph, *texts, relation=relation, direction=direction)
+        read = await read_entities(here.adapter, *texts, relation=relation, direction=direction)
         answer = await ask(read.ids, read.room(max_tokens or self._settings.max_tokens))
         return read.told(answer).to_mcp()

@@ -15,7 +15,7 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.models import Candidate
 from kg_adapters.terms import Iri
 from kg_server.app import build_server
-from kg_server.naming.meaning import Meaning
+from kg_server.naming.meaning import Meaning, SharedEmbedder
 from kg_server.naming.retrieval import ranked
 from kg_server.observation.scoring import AWAY
 from kg_server.settings import EmbeddingSettings, Settings
@@ -113,12 +113,13 @@ async def test_letters_can_be_chosen(tokyo: LocalAdapter, tmp_path: Path) -> Non
 
 
 async def test_it_can_be_used_again_after_it_was_closed(tokyo: LocalAdapter, tmp_path: Path) -> None:
-    meaning = Meaning(tokyo, settings_in(tmp_path))
+    embedder = SharedEmbedder(settings_in(tmp_path))
+    meaning = Meaning(tokyo, embedder)
     first = await meaning.scorer()
-    await meaning.aclose()
+    await embedder.aclose()
     assert (await meaning.scorer()).name == first.name == "meaning and spelling"
-    await meaning.aclose()
-    await meaning.aclose()
+    await embedder.aclose()
+    await embedder.aclose()
 
 
 def test_without_the_libraries_of_the_model_the_server_says_so_and_works(tmp_path: Path) -> None:

@@ -10,10 +10,8 @@ from mcp.shared.exceptions import MCPError
 
 from calls import call, plain, refusal, reply_of
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.reloading import PendingAdapter
 from kg_server.answers.results import token_count
 from kg_server.app import build_server
-from kg_server.commands.serve import known_profile
 from kg_server.concurrency import load
 from kg_server.settings import Settings
 
@@ -140,13 +138,6 @@ async def test_the_instructions_name_the_tool_for_each_kind_of_question_and_the_
             assert "counts, comparisons, superlatives, sets, Compose or Sparql;" in client.instructions
             assert "Every typed answer has `status`, `knowledge` and `summary`." in client.instructions
             assert token_count(client.instructions) < 300
-
-
-async def test_what_lies_beside_a_graph_is_told_before_anybody_asks_and_nothing_elsewhere(
-    sample: LocalAdapter, tmp_path: Path
-) -> None:
-    assert await known_profile(sample) == await sample.profile()
-    assert await known_profile(PendingAdapter(tmp_path / "world.ttl")) is None
 
 
 @pytest.mark.parametrize("budget", [500, 2_000])

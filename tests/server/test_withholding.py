@@ -12,14 +12,15 @@ from mcp.server import MCPServer
 from mcp.types import INTERNAL_ERROR, CallToolResult, ReadResourceResult, TextContent, TextResourceContents
 from pydantic import SecretStr
 
-from calls import reply_of
+from calls import late_graph, reply_of
 from cli_runs import write_graph
 from embedders import LEXICAL
 from kg_adapters.errors import BackendError, InvalidSource
 from kg_adapters.http.options import EndpointSettings
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.reloading import PendingAdapter
 from kg_adapters.models import Candidate, GraphSchema
+from kg_adapters.open_options import OnProgress
+from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
 from kg_boundary.secrets import Redactor
 from kg_server.app import FileNames, Withholding, build_server
@@ -187,8 +188,11 @@ async def test_a_memory_file_that_cannot_be_used_is_named_without_its_folder(
 
 async def test_a_graph_that_could_not_be_imported_is_named_without_its_folder(tmp_path: Path) -> None:
     source = write_graph(tmp_path)
-    graph = PendingAdapter(source)
-    graph.fail(InvalidSource(f"{source}, line 1, column 1: no Turtle."))
-    async with Client(build_server(graph, Settings(data_folder=tmp_path, cache_folder=tmp_path))) as client:
+    settings = Settings(data_folder=tmp_path, cache_folder=tmp_path)
+
+    async def opener(_: OnProgress) -> KGAdapter:
+        raise InvalidSource(f"{source}, line 1, column 1: no Turtle.")
+
+    async with Client(build_server(late_graph(settings, opener), settings)) as client:
         reply = reply_of(await client.call_tool("Schema", {}))
     assert reply.text == "japan.ttl, line 1, column 1: no Turtle."

@@ -1,4 +1,4 @@
-"""A local graph that is still being imported, or may be imported again while it is served."""
+"""A local graph that may be imported again while it is served."""
 # ruff: noqa: D102 - what an adapter's methods do is documented on the protocol
 
 import logging
@@ -9,12 +9,13 @@ from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
 
-from kg_adapters.errors import BackendUnavailable, GraphReplaced, InvalidSource, KGError, StoreDamaged
+from kg_adapters.errors import GraphReplaced, InvalidSource, StoreDamaged
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.sparql.pool import SparqlLimits
@@ -32,14 +33,12 @@ from kg_adapters.models import (
     RelationCandidate,
     SparqlAnswer,
 )
-from kg_adapters.open_options import Progress
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.profile import GraphProfile
-from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSets, SupportsSnapshots, SupportsSparql
+from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSets, SupportsSparql
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
 from kg_adapters.surroundings import LabelVectors, SupportsSurroundings, SupportsVectors, Surroundings
 from kg_adapters.terms import Fact, Iri, Node
-from kg_boundary.shown import in_quotes
 
 if TYPE_CHECKING:
     from kg_adapters.embedding.protocol import Vectors
@@ -121,91 +120,6 @@ class ForwardingAdapter(ABC):
         return await self.ask(lambda graph: graph.select(query, timeout_s=timeout_s, max_rows=max_rows))
 
 
-class PendingAdapter(ForwardingAdapter):
-    """Stands for a local graph from the start, and passes every question on to it once it is open.
-
-    Until then `prefixes` and `vocabulary` are empty or the default, so nothing may keep them, and every question is
-    refused.
-
-    Args:
-        path: The file or folder that is being opened.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._name = path.resolve().name.partition(".")[0]
-        self._settled = anyio.Event()
-        self._graph: LocalGraph | None = None
-        self._error: KGError | None = None
-        self._progress: Progress | None = None
-
-    def take(self, graph: LocalGraph) -> None:
-        """Pass everything on to this graph from now on."""
-        self._graph = graph
-        self._settled.set()
-
-    def fail(self, error: KGError) -> None:
-        """Answer everything with this error from now on."""
-        self._error = error
-        self._settled.set()
-
-    def note(self, progress: Progress) -> None:
-        """Remember how far the import has come; may be called in another thread."""
-        self._progress = progress
-
-    async def settled(self) -> None:
-        """Wait until the graph is open, or cannot be opened."""
-        await self._settled.wait()
-
-    def opened(self) -> LocalGraph:
-        """Return the graph.
-
-        Raises:
-            KGError: It cannot be opened.
-            BackendUnavailable: It is not open yet.
-        """
-        if self._graph is not None:
-            return self._graph
-        if self._error is not None:
-            raise self._error
-        raise BackendUnavailable(
-            f"The graph {in_quotes(self._name)} is still being imported{_extent(self._progress)}. "
-            "Call again in a while."
-        )
-
-    @property
-    def name(self) -> str:
-        return self._name if self._graph is None else self._graph.name
-
-    @property
-    def prefixes(self) -> Prefixes:
-        return Prefixes() if self._graph is None else self._graph.prefixes
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        return Vocabulary() if self._graph is None else self._graph.vocabulary
-
-    async def ask(self, question: Callable[[LocalGraph], Awaitable[T]]) -> T:
-        return await question(self.opened())
-
-    @asynccontextmanager
-    async def snapshot(self, *, newest: bool = False) -> AsyncGenerator[None]:
-        if isinstance(self._graph, SupportsSnapshots):
-            async with self._graph.snapshot(newest=newest):
-                yield
-        else:
-            yield
-
-    async def aclose(self) -> None:
-        if self._graph is not None:
-            await self._graph.aclose()
-
-
-def _extent(progress: Progress | None) -> str:
-    if progress is None or progress.stage != "reading" or progress.total == 0:
-        return ""
-    return f", {progress.done / progress.total:.0%} of its files read"
-
-
 _log = logging.getLogger(__name__)
 _MAX_REPAIRS: Final = 3
 """How often one server makes a damaged copy again: a disk that goes on failing is its owner's to mend."""
@@ -268,7 +182,7 @@ class ReloadingAdapter(ForwardingAdapter):
     async def snapshot(self, *, newest: bool = False) -> AsyncGenerator[None]:
         opened = await self._latest(wait=newest)
         opened.users += 1
-        token = _pinned.set((self, opened))
+        token = _pinned.set({**_pinned.get(), self: opened})
         try:
             yield
         finally:
@@ -277,8 +191,7 @@ class ReloadingAdapter(ForwardingAdapter):
             await self._close_if_unused(opened)
 
     async def ask(self, question: Callable[[LocalGraph], Awaitable[T]]) -> T:
-        pinned = _pinned.get()
-        if pinned is not None and pinned[0] is self:
+        if self in _pinned.get():
             return await self._answer(question)
         try:
             async with self.snapshot():
@@ -316,8 +229,7 @@ class ReloadingAdapter(ForwardingAdapter):
 
     @property
     def _asked(self) -> _Opened:
-        pinned = _pinned.get()
-        return pinned[1] if pinned is not None and pinned[0] is self else self._current
+        return _pinned.get().get(self, self._current)
 
     async def _latest(self, *, wait: bool) -> _Opened:
         stamp = store_stamp(self._folder)
@@ -351,8 +263,8 @@ class ReloadingAdapter(ForwardingAdapter):
                 await opened.graph.aclose()
 
 
-_pinned: ContextVar[tuple[ReloadingAdapter, _Opened] | None] = ContextVar("_pinned", default=None)
-"""Which state of which graph everything asked by this task is answered by."""
+_pinned: ContextVar[Mapping[ReloadingAdapter, _Opened]] = ContextVar("_pinned", default=MappingProxyType({}))
+"""By which state of each graph everything asked by this task is answered."""
 
 
 def _open_checked(folder: Path) -> LocalStore:

@@ -1,30 +1,32 @@
 """Open the graph, and the language model, that the settings name."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager, suppress
+import math
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import anyio
 
 from kg_adapters.errors import InvalidRequest, InvalidSource, KGError
 from kg_adapters.labels import ChosenRelations, chosen_prefixes
 from kg_adapters.open_options import OnProgress, ReadingLimits
-from kg_adapters.protocol import KGAdapter, SupportsLearning
-from kg_adapters.registry import SAMPLES, URLS, WIKIDATA, OpenOptions, hidden_path, open_graph, path_of
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.registry import SAMPLES, URLS, WIKIDATA, OpenOptions, hidden_path, open_graph, path_of, require_graph
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import in_plain_words
-from kg_server.commands.output import PlainProgress, StoppableProgress, sentence, shown_progress, uncollected, warn
+from kg_server.commands.output import StoppableProgress, plain_progress, sentence, shown_progress, uncollected, warn
 from kg_server.settings import LlmSettings, Settings
 
 if TYPE_CHECKING:
     from mcp import Client
 
     from kg_adapters.http.options import EndpointOptions
-    from kg_adapters.local.reloading import PendingAdapter
     from kg_adapters.wikidata.options import WikidataOptions
     from kg_agents.llm.openai_llm import OpenAiLlm
+    from kg_server.graphs import GraphSet, OpenedGraph
 
 
 # What is left of a call's time lets the endpoint's own reason reach the caller.
@@ -68,31 +70,18 @@ def wikidata_of(settings: Settings) -> "WikidataOptions | None":
 
 
 PATIENCE_S: Final = 2.0
+Showing: TypeAlias = Callable[[], AbstractContextManager[OnProgress]]
 
 
 @asynccontextmanager
-async def opened(settings: Settings, *, serves: bool = False, imports: bool = True) -> AsyncGenerator[KGAdapter]:
+async def opened(settings: Settings) -> AsyncGenerator[KGAdapter]:
     """Open the graph that the settings name, showing progress if it has to be imported first, and close it at the end.
-
-    Args:
-        settings: They name the graph.
-        serves: Whether it stays open for long, so that what SPARQL needs is prepared before anybody asks.
-        imports: Whether files that were never imported are imported; otherwise they answer no question about the graph.
 
     Raises:
         KGError: There is no such graph, or it cannot be opened.
     """
-    from kg_adapters.local.reloading import PendingAdapter
-
-    graph: KGAdapter
-    try:
-        with shown_progress() as progress:
-            graph = await _open(settings, progress, imports=imports, serves=serves)
-    except InvalidSource:
-        path = path_of(settings.graph)
-        if imports or path is None:
-            raise
-        graph = PendingAdapter(path)
+    with shown_progress() as progress:
+        graph = await _open(settings, progress)
     try:
         yield graph
     finally:
@@ -100,11 +89,15 @@ async def opened(settings: Settings, *, serves: bool = False, imports: bool = Tr
 
 
 @asynccontextmanager
-async def connected(settings: Settings, *, imports: bool = True) -> "AsyncGenerator[tuple[KGAdapter, Client]]":
-    """Open the graph as `opened` does, and a client of a server of it in this process.
+async def connected(settings: Settings, *, imports: bool = True) -> "AsyncGenerator[tuple[GraphSet, Client]]":
+    """Give the graphs that the settings name, and a client of a server of them in this process.
+
+    Args:
+        settings: They name the graphs.
+        imports: Whether files that were never imported are imported; otherwise they answer no question about the graph.
 
     Raises:
-        KGError: There is no such graph, or it cannot be opened.
+        KGError: There is no such graph, or the only one cannot be opened.
     """
     with uncollected() as begin:
         from mcp import Client
@@ -112,76 +105,90 @@ async def connected(settings: Settings, *, imports: bool = True) -> "AsyncGenera
         from kg_server.app import build_server
 
         begin()
-    async with opened(settings, imports=imports) as graph, Client(build_server(graph, settings)) as client:
-        yield graph, client
+    async with _served(settings, shown_progress, imports=imports) as graphs:
+        if not graphs.several:
+            try:
+                await graphs.first.opened(math.inf)
+            except InvalidSource:
+                if imports or path_of(settings.graph) is None:
+                    raise
+        async with Client(build_server(graphs, settings)) as client:
+            yield graphs, client
 
 
 @asynccontextmanager
-async def opened_or_pending(settings: Settings, patience_s: float = PATIENCE_S) -> AsyncGenerator[KGAdapter]:
-    """Open the graph like `opened`; but of files whose import takes longer than a moment, give a `PendingAdapter`.
+async def opening(
+    settings: Settings, patience_s: float = PATIENCE_S, showing: Showing = plain_progress
+) -> "AsyncGenerator[GraphSet]":
+    """Open the graphs that the settings name side by side, waiting a moment for those on this machine.
+
+    The only graph is waited for as long as it takes, unless files are imported. Of several none has to open.
 
     Args:
-        settings: They name the graph.
+        settings: They name the graphs.
         patience_s: How many seconds the moment has.
+        showing: Shows the progress of an import.
 
     Raises:
-        KGError: There is no such graph, or it cannot be opened, perhaps as the only member of a group.
+        KGError: There is no such graph, or the only one cannot be opened.
     """
-    path = path_of(settings.graph)
-    if path is None:
-        async with opened(settings, serves=True) as graph:
-            yield graph
-        return
-    from kg_adapters.local.reloading import PendingAdapter
+    async with _served(settings, showing, serves=True) as graphs:
+        tasks = {each: each.start() for each in graphs.all}
+        awaited = [task for each, task in tasks.items() if not (graphs.several and each.remote)]
+        brief = graphs.several or path_of(settings.graph) is not None
+        with anyio.move_on_after(patience_s if brief else math.inf):
+            await asyncio.gather(*map(asyncio.shield, awaited), return_exceptions=True)
+        for task in tasks.values():
+            if task.done() and not graphs.several:
+                task.result()
+            task.add_done_callback(partial(_warn_of_failure, settings.redactor))
+        yield graphs
 
-    pending = PendingAdapter(path)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_open_behind, pending, settings)
-        with anyio.move_on_after(patience_s) as moment:
-            await pending.settled()
-        if moment.cancelled_caught:
-            tasks.start_soon(_say_if_it_fails, pending, settings.redactor)
-        try:
-            yield pending if moment.cancelled_caught else pending.opened()
-        finally:
-            tasks.cancel_scope.cancel()
-            with anyio.CancelScope(shield=True):
-                await pending.aclose()
+
+def _warn_of_failure(redactor: Redactor, task: "asyncio.Task[OpenedGraph]") -> None:
+    error = None if task.cancelled() else task.exception()
+    if isinstance(error, KGError):
+        warn(redactor.message(sentence(error)))
 
 
 @asynccontextmanager
-async def learning(graph: KGAdapter) -> AsyncGenerator[None]:
-    """Let a graph learn its profile meanwhile, once somebody asks for it, where that takes too long to wait for."""
-    if not isinstance(graph, SupportsLearning):
-        yield
-        return
-    task = asyncio.create_task(graph.learn_profile(when_asked=True))
+async def _served(
+    settings: Settings, showing: Showing, *, serves: bool = False, imports: bool = True
+) -> "AsyncGenerator[GraphSet]":
+    """Give the graphs that the settings name, each to be opened when it is first asked, and close them at the end.
+
+    Args:
+        settings: They name the graphs.
+        showing: Shows the progress of an import; of several graphs, one line for each stage does.
+        serves: Whether they stay open for long, so that what SPARQL needs is prepared before anybody asks, and what
+            they hold is learned meanwhile.
+        imports: Whether files that were never imported are imported.
+
+    Raises:
+        InvalidRequest: There is no such graph, or its notes cannot be read.
+    """
+    from kg_server.graphs import GraphSet, ServedGraph
+    from kg_server.naming.meaning import SharedEmbedder
+    from kg_server.notes import NotesFile
+
+    embedder = SharedEmbedder(settings)
+
+    def graph_of(name: str | None, own: Settings) -> ServedGraph:
+        require_graph(own.graph)
+
+        async def opener(note: OnProgress) -> KGAdapter:
+            with (showing if name is None else plain_progress)() as progress:
+                return await _open(own, progress, note, imports=imports, serves=serves)
+
+        notes = NotesFile.of(own.graph, own.notes)
+        return ServedGraph(own, embedder, opener, name=name, notes=notes, learns=serves)
+
+    several = [graph_of(name, settings.of(name)) for name in settings.graphs]
+    graphs = GraphSet(several or [graph_of(None, settings)], settings, embedder)
     try:
-        yield
+        yield graphs
     finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-
-
-async def _open_behind(pending: "PendingAdapter", settings: Settings) -> None:
-    from kg_adapters.local.reloading import ReloadingAdapter
-
-    try:
-        graph = await _open(settings, PlainProgress(), pending.note, serves=True)
-    except KGError as error:
-        pending.fail(error)
-    else:
-        assert isinstance(graph, ReloadingAdapter)  # noqa: S101 - what a path names is local
-        pending.take(graph)
-
-
-async def _say_if_it_fails(pending: "PendingAdapter", redactor: Redactor) -> None:
-    await pending.settled()
-    try:
-        pending.opened()
-    except KGError as error:
-        warn(redactor.message(sentence(error)))
+        await graphs.aclose()
 
 
 async def _open(settings: Settings, *listeners: OnProgress, imports: bool = True, serves: bool = False) -> KGAdapter:

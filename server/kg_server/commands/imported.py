@@ -18,7 +18,7 @@ from kg_adapters.tables.report import TableReport
 from kg_adapters.terms import BlankNode, Node
 from kg_boundary.shown import visible_line
 from kg_server.naming.entities import identify
-from kg_server.naming.meaning import Meaning
+from kg_server.naming.meaning import Meaning, SharedEmbedder
 from kg_server.schema_view import schema_view
 from kg_server.settings import Settings
 
@@ -38,12 +38,14 @@ async def summary_of(folder: Path, settings: Settings, report: "ImportReport") -
     if store.info.counts != report.counts:
         return [f"Another import has changed {folder} since."]
     graph = LocalAdapter(store)
-    meaning = Meaning(graph, settings)
+    embedder = SharedEmbedder(settings)
     try:
         index = graph.store.index
         if not len(index.nodes):
             return ["The graph is empty: the files hold no statements."]
-        answer = await schema_view(graph, meaning, AnswerCache(1, math.inf), about=None, max_tokens=_TOKENS)
+        answer = await schema_view(
+            graph, Meaning(graph, embedder), AnswerCache(1, math.inf), about=None, max_tokens=_TOKENS
+        )
         lines = [answer.result.summary, *answer.lines[:_LINES]]
         tool, entity = await _question(graph, index)
         calls = [
@@ -53,7 +55,7 @@ async def summary_of(folder: Path, settings: Settings, report: "ImportReport") -
         commands = (["kg-sextant", "call", *call, "--graph", str(folder)] for call in calls)
         return [*map(visible_line, lines), *(f"Try: {shlex.join(command)}" for command in commands)]
     finally:
-        await meaning.aclose()
+        await embedder.aclose()
         await graph.aclose()
 
 

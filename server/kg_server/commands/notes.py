@@ -64,7 +64,8 @@ async def checked_notes(settings: Settings, seconds: float) -> CheckedNotes | No
     if file is None or not file.exists():
         return None
     notes = read_notes(file)
-    async with connected(settings) as (graph, client):
+    async with connected(settings) as (graphs, client):
+        graph = (await graphs.opened()).adapter
         return CheckedNotes(file, notes, await problems_of(notes, graph, client, seconds))
 
 
@@ -172,8 +173,8 @@ async def _drafted(settings: Settings) -> Sequence[str]:
     from kg_server.notes_draft import Draft
 
     unnoted = settings.model_copy(update={"notes": None})
-    async with connected(unnoted) as (graph, client):
-        draft = await Draft.of(graph)
+    async with connected(unnoted) as (graphs, client):
+        draft = await Draft.of((await graphs.opened()).adapter)
         tools = (await client.list_tools()).tools
         examples: list[str] = []
         for each in draft.proposals:

@@ -301,6 +301,12 @@ class PlainProgress:
             print(_words(progress), file=sys.stderr, flush=True)
 
 
+@contextmanager
+def plain_progress() -> Generator[OnEither]:
+    """Show progress on standard error as a line for each stage."""
+    yield PlainProgress()
+
+
 class BarProgress:
     """Moves one bar, which restarts with every stage.
 

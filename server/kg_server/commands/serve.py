@@ -25,9 +25,9 @@ import typer
 
 from kg_server.commands import options
 from kg_server.commands.addresses import listen, parse_address
-from kg_server.commands.graphs import learning, opened, opened_or_pending
+from kg_server.commands.graphs import PATIENCE_S, opening
 from kg_server.commands.invocation import invocation
-from kg_server.commands.output import collect_in_small_steps, uncollected, warn
+from kg_server.commands.output import collect_in_small_steps, shown_progress, uncollected, warn
 from kg_server.commands.recording import Recording
 from kg_server.settings import APP, Settings
 
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
-    from kg_adapters.profile import GraphProfile
-    from kg_adapters.protocol import KGAdapter
 
 REPORTED_S: Final = 5.0
 STUCK_EXIT: Final = 70
@@ -263,10 +261,10 @@ async def _serve_stdio(settings: Settings, recorded: Recording) -> None:
         from kg_server.serving.stdio import StdioLimits
 
         # A host waits for the handshake, and gives up where that takes as long as an import.
-        async with opened_or_pending(settings) as graph, learning(graph):
+        async with opening(settings) as graphs:
             limits = StdioLimits(message_bytes=MAX_MESSAGE_BYTES)
-            with recorded(graph.name, "pipe") as watchers:
-                server = build_server(graph, settings, await known_profile(graph), watchers)
+            with recorded(", ".join(graphs.names), "pipe") as watchers:
+                server = build_server(graphs, settings, watchers=watchers)
                 begin()
                 await server.run_stdio_async(limits, _end_soon)
 
@@ -276,13 +274,6 @@ def _end_soon() -> None:
     ending = threading.Timer(ENDING_S, os._exit, (0,))
     ending.daemon = True
     ending.start()
-
-
-async def known_profile(graph: "KGAdapter") -> "GraphProfile | None":
-    """Return the profile of a graph where it lies at hand: not of one that is elsewhere, or is not open yet."""
-    from kg_adapters.local.reloading import PendingAdapter
-
-    return None if graph.remote or isinstance(graph, PendingAdapter) else await graph.profile()
 
 
 async def _serve_http(settings: Settings, recorded: Recording, *, address: tuple[str, int], insecure: bool) -> None:
@@ -297,11 +288,11 @@ async def _serve_http(settings: Settings, recorded: Recording, *, address: tuple
     with listen(*address) as listener:
         served_at = _address(listener, address[0], "http" if tls is None else "https")
         login = login_of(settings, tokens, served_at)
-        async with opened(settings, serves=True) as graph, learning(graph):
-            with recorded(graph.name, "tcp") as watchers:
+        async with opening(settings, PATIENCE_S if settings.graphs else math.inf, shown_progress) as graphs:
+            with recorded(", ".join(graphs.names), "tcp") as watchers:
                 limits = None if login is None else CallLimits(settings.hosting, watchers)
                 booked = watchers if limits is None else (limits.book, *watchers)
-                server = build_server(graph, settings, await known_profile(graph), booked)
+                server = build_server(graphs, settings, watchers=booked)
                 readiness = Readiness(server.needs)
                 app = application(server, settings, login, limits, readiness)
                 if settings.memory.database is not None:

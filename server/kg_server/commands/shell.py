@@ -128,8 +128,8 @@ def shell(
 @contextmanager
 def _session(portal: "BlockingPortal", settings: Settings) -> "Generator[ShellSession]":
     """Open the graph and a server of it on the portal's event loop."""
-    with portal.wrap_async_context_manager(connected(settings)) as (graph, client):
-        yield ShellSession(portal, graph.name, client, portal.call(client.list_tools).tools)
+    with portal.wrap_async_context_manager(connected(settings)) as (graphs, client):
+        yield ShellSession(portal, ", ".join(graphs.names), client, portal.call(client.list_tools).tools)
 
 
 class ShellSession:
@@ -137,7 +137,7 @@ class ShellSession:
 
     Args:
         portal: Where the graph and its server run.
-        graph: The name of the graph.
+        graph: The names of the graphs.
         client: A client of its server.
         tools: The tools.
     """

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mcp.types import Tool
 
     from kg_adapters.protocol import KGAdapter
+    from kg_server.graphs import GraphSet
 
 EXAMPLES: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "observe": (("question=Who influenced him?", "entities=Albert Einstein", "hops=1"),),
@@ -202,7 +203,7 @@ _SPECIAL: Final = re.compile(r"[^\w.,:/@%+=-]")
 def complete_tool(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """Return the tools whose names begin like this, each with what it answers."""
 
-    async def offered(_: "KGAdapter", known: "Sequence[Tool]") -> list[tuple[str, str]]:
+    async def offered(_: "GraphSet", known: "Sequence[Tool]") -> list[tuple[str, str]]:
         begun = [tool for tool in known if tool.name.casefold().startswith(incomplete.casefold())]
         return [(tool.name, first_line(tool)) for tool in begun]
 
@@ -219,9 +220,9 @@ def complete_argument(context: typer.Context, incomplete: str) -> list[tuple[str
     key, equals, value = (written[-2], "=", incomplete) if split else incomplete.partition("=")
     start = "" if split else f"{key}="
 
-    async def offered(graph: "KGAdapter", known: "Sequence[Tool]") -> list[tuple[str, str]]:
+    async def offered(graphs: "GraphSet", known: "Sequence[Tool]") -> list[tuple[str, str]]:
         if equals and key in ENTITIES:
-            found = await entities_like(graph, value)
+            found = await entities_like((await graphs.opened()).adapter, value)
             if shell == "bash":  # It takes what is offered as it is; other shells quote it.
                 found = [(_SPECIAL.sub(r"\\\g<0>", name), about) for name, about in found]
             return [(f"{start}{name}", about) for name, about in found]
@@ -237,7 +238,7 @@ def complete_argument(context: typer.Context, incomplete: str) -> list[tuple[str
 
 
 def _offered(
-    context: typer.Context, work: "Callable[[KGAdapter, Sequence[Tool]], Awaitable[list[tuple[str, str]]]]"
+    context: typer.Context, work: "Callable[[GraphSet, Sequence[Tool]], Awaitable[list[tuple[str, str]]]]"
 ) -> list[tuple[str, str]]:
     """Return what work offers of the graph that the command names so far, as far as it was imported, and its tools."""
     import anyio

@@ -7,11 +7,10 @@ from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from kg_adapters.protocol import KGAdapter
 from kg_server.answers.results import MOST_TOKENS, Result
 from kg_server.concurrency import load, reporting
+from kg_server.graphs import GraphName, GraphSet
 from kg_server.mcp_server import SextantServer, reading
-from kg_server.naming.meaning import Meaning
 from kg_server.settings import Settings
 
 Evidence: TypeAlias = Literal["some", "all", "none"]
@@ -62,22 +61,20 @@ _EVALUATING_SHARE: Final = 0.9
 
 
 class ComposeTool:
-    """Compose, over one graph.
+    """Compose, over graphs.
 
     Args:
-        graph: Where the answers come from.
-        settings: Limits and defaults.
-        meaning: What `Retrieve` finds the nearest node by, where the settings want that.
+        graphs: Where the answers come from.
+        settings: Limits and defaults that graphs share.
     """
 
-    def __init__(self, graph: KGAdapter, settings: Settings, meaning: Meaning | None = None) -> None:
-        self._graph = graph
+    def __init__(self, graphs: GraphSet, settings: Settings) -> None:
+        self._graphs = graphs
         self._settings = settings
-        self._meaning = meaning if settings.compose_retrieve == "nearest" else None
 
     def provide(self, server: SextantServer) -> None:
         """Add the tool."""
-        server.provide(self.compose, "Compose", reading(self._graph))
+        server.provide(self.compose, "Compose", reading(self._graphs))
 
     async def compose(
         self,
@@ -86,6 +83,7 @@ class ComposeTool:
         evidence: Evidence = "some",
         explain: bool = False,
         max_tokens: Annotated[int | None, Field(ge=500, le=MOST_TOKENS)] = None,
+        graph: GraphName = None,
     ) -> Annotated[CallToolResult, ComposeResult]:
         """Count, filter, rank, group and add up in one call, or several.
 
@@ -97,15 +95,16 @@ class ComposeTool:
         await load("kg_server.compose.answer")
         from kg_server.compose.answer import composition
 
-        timeout_s = self._settings.timeout_s * _EVALUATING_SHARE
-        async with reporting(context, "working out the expression", self._settings.timeout_s):
+        here = await self._graphs.opened(graph)
+        timeout_s = here.settings.timeout_s * _EVALUATING_SHARE
+        async with reporting(context, "working out the expression", here.settings.timeout_s):
             answer = await composition(
-                self._graph,
+                here.adapter,
                 expression,
                 limits=ExpressionLimits(timeout_s=timeout_s),
                 max_tokens=self._settings.max_tokens if max_tokens is None else max_tokens,
                 evidence=evidence,
                 explain=explain,
-                meaning=self._meaning,
+                meaning=here.meaning if self._settings.compose_retrieve == "nearest" else None,
             )
         return answer.to_mcp()

@@ -11,11 +11,11 @@ from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, ToolAnnota
 from pydantic import Field
 
 from kg_adapters.errors import InvalidRequest, KGError
-from kg_adapters.protocol import KGAdapter
 from kg_boundary.shown import visible_lines
 from kg_server.answers.results import Answer, Result
 from kg_server.callers import caller
 from kg_server.concurrency import load, off_loop
+from kg_server.graphs import GraphSet
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.memory.store import MemoryLimits, MemoryStore
 from kg_server.settings import Settings
@@ -65,16 +65,16 @@ class MemoryTools:
     """The tools that keep evidence beyond one call, and beyond one connection.
 
     Args:
-        graph: What triples are checked against.
+        graphs: What triples are checked against.
         store: Opens what memories are kept in, when the first is asked for.
         limits: How many triples one call may bring, and how long they may be.
         settings: How long an answer may be.
     """
 
     def __init__(
-        self, graph: KGAdapter, store: Callable[[], MemoryStore], limits: MemoryLimits, settings: Settings
+        self, graphs: GraphSet, store: Callable[[], MemoryStore], limits: MemoryLimits, settings: Settings
     ) -> None:
-        self._graph = graph
+        self._graphs = graphs
         self._open = store
         self._opened: MemoryStore | None = None
         self._limits = limits
@@ -97,12 +97,12 @@ class MemoryTools:
         server.provide(
             self.append,
             "memory-append",
-            ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=self._graph.remote),
+            ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=self._graphs.remote),
         )
         server.provide(
             self.read,
             "memory-read",
-            reading(self._graph),
+            reading(self._graphs),
         )
         if not {"memory-append", "memory-read"}.isdisjoint(server.tool_names):
             server.needs.append(("memory store", self.check))
@@ -147,21 +147,20 @@ class MemoryTools:
                 f"One call takes 1 to {most} triples; these are {len(stated):,}. "
                 "Keep only those that help to answer the question."
             )
-        checked = await check(self._graph, stated, limits=self._limits, allow_unverified=allow_unverified)
+        graph = (await self._graphs.opened()).adapter
+        checked = await check(graph, stated, limits=self._limits, allow_unverified=allow_unverified)
         if not checked.facts:
             reasons = shown_refusals(checked.refused, self._settings.max_tokens)
             raise InvalidRequest("\n".join(("No triple was kept, and no memory changed.", *reasons)))
         handle = None if memory is None else memory.strip()
         appended = await self._store.append(
             handle,
-            self._graph.name,
+            graph.name,
             checked.facts,
             owner=caller().subject,
             whole=most_shown(self._settings.max_tokens),
         )
-        answer = await append_answer(
-            self._graph, appended=appended, checked=checked, max_tokens=self._settings.max_tokens
-        )
+        answer = await append_answer(graph, appended=appended, checked=checked, max_tokens=self._settings.max_tokens)
         return answer.to_mcp()
 
     async def read(self, memory: Handle, cursor: Cursor | None = None) -> Annotated[CallToolResult, MemoryResult]:
@@ -172,8 +171,9 @@ class MemoryTools:
         await load("kg_server.memory.answer")
         from kg_server.memory.answer import read_answer
 
-        contents = await self._store.read(handle, self._graph.name, owner=caller().subject)
-        return await read_answer(self._graph, memory=handle, contents=contents, cursor=cursor, max_tokens=max_tokens)
+        graph = (await self._graphs.opened()).adapter
+        contents = await self._store.read(handle, graph.name, owner=caller().subject)
+        return await read_answer(graph, memory=handle, contents=contents, cursor=cursor, max_tokens=max_tokens)
 
     async def resource(self, memory: str) -> str:
         """What a memory holds: its first paths."""

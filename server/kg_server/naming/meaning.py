@@ -31,24 +31,59 @@ class Meant:
     missing: str = ""
 
 
-class Meaning:
-    """Compares texts with what a graph says, by the embedder that the settings name.
+class SharedEmbedder:
+    """The embedder that the settings name, loaded when it is first needed, once for all graphs.
 
     Args:
-        graph: What is compared with.
         settings: Which embedder, and which score.
     """
 
-    def __init__(self, graph: KGAdapter, settings: Settings) -> None:
-        self._graph = graph
+    def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._loading = anyio.Lock()
         self._loaded: Loaded | None = None
         self._closing = AsyncExitStack()
 
+    @property
+    def is_lexical(self) -> bool:
+        """Whether texts are compared by their letters alone."""
+        return self._settings.embedding.embedder == "lexical"
+
+    async def load(self) -> "Loaded":
+        """Return the embedder."""
+        if self._loaded is None:
+            # Many calls compare nothing.
+            await load("kg_server.embedders")
+            from kg_server.embedders import load_embedder
+
+            async with self._loading:
+                if self._loaded is None:
+                    self._loaded = await load_embedder(self._settings, self._closing)
+        return self._loaded
+
+    async def aclose(self) -> None:
+        """Give back files and connections; what is needed again afterwards is loaded again."""
+        async with self._loading:
+            self._loaded = None
+            closing, self._closing = self._closing, AsyncExitStack()
+            await closing.aclose()
+
+
+class Meaning:
+    """Compares texts with what a graph says.
+
+    Args:
+        graph: What is compared with.
+        embedder: What compares.
+    """
+
+    def __init__(self, graph: KGAdapter, embedder: SharedEmbedder) -> None:
+        self._graph = graph
+        self._embedder = embedder
+
     async def scorer(self) -> "Scorer":
         """Return what ranks triples by one question."""
-        loaded, graph, vectors = await self._load(), self._graph, None
+        loaded, graph, vectors = await self._embedder.load(), self._graph, None
         if loaded.embedder is not None and isinstance(graph, SupportsVectors):
             # Asked for each time, as they go with the graph as it is now.
             vectors = await graph.label_vectors(loaded.fingerprint)
@@ -59,7 +94,7 @@ class Meaning:
         graph = self._graph
         if not isinstance(graph, SupportsVectors):
             return Meant()
-        loaded = await self._load()
+        loaded = await self._embedder.load()
         if not loaded.fingerprint or await graph.label_vectors(loaded.fingerprint) is None:
             return Meant()
         vectors = await loaded.embedded([text])
@@ -82,33 +117,15 @@ class Meaning:
 
     async def _cosines(self, text: str, others: Sequence[str]) -> Sequence[float] | str:
         """Return the cosine of a text and each of others, or why it is not known; empty where no model is wanted."""
-        if self._settings.embedding.embedder == "lexical":
+        if self._embedder.is_lexical:
             return ""
         if not others:
             return ()
-        vectors = await (await self._load()).embedded([text, *others])
+        vectors = await (await self._embedder.load()).embedded([text, *others])
         if isinstance(vectors, str):
             return vectors
         cosines: list[float] = np.clip(vectors[1:] @ vectors[0], 0, 1).tolist()
         return cosines
-
-    async def aclose(self) -> None:
-        """Give back files and connections; what is needed again afterwards is loaded again."""
-        async with self._loading:
-            self._loaded = None
-            closing, self._closing = self._closing, AsyncExitStack()
-            await closing.aclose()
-
-    async def _load(self) -> "Loaded":
-        if self._loaded is None:
-            # Many calls compare nothing.
-            await load("kg_server.embedders")
-            from kg_server.embedders import load_embedder
-
-            async with self._loading:
-                if self._loaded is None:
-                    self._loaded = await load_embedder(self._settings, self._closing)
-        return self._loaded
 
 
 MOST_NEAR: Final = 3

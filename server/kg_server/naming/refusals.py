@@ -9,7 +9,7 @@ from kg_adapters.models import Description
 from kg_adapters.prefixes import Position
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
-from kg_boundary.shown import visible_line
+from kg_boundary.shown import in_quotes, visible_line
 from kg_server.names import names_of
 
 
@@ -86,6 +86,18 @@ def closest(text: str, choices: Iterable[str], *, limit: int = 3) -> list[str]:
 
     found = process.extract(text, list(choices), scorer=fuzz.WRatio, limit=limit, score_cutoff=70)
     return [choice for choice, _, _ in found]
+
+
+MAX_ECHO: Final = 80
+"""How many characters of a refused value an error repeats."""
+
+
+def unknown_name(owner: str, kind: str, name: str, known: Iterable[str]) -> str:
+    """Return the message for a name of nothing, with the closest one and all that there are."""
+    names = sorted(known)
+    close = closest(name[:MAX_ECHO], names, limit=1)
+    meant = f" Did you mean {close[0]}?" if close else ""
+    return f"{owner} has no {kind} {in_quotes(name, MAX_ECHO)}.{meant} Its {kind}s are {', '.join(names)}."
 
 
 async def relation_hint(graph: KGAdapter, text: str) -> str | None:

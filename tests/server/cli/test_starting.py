@@ -11,16 +11,16 @@ import anyio
 import pytest
 from mcp import Client, MCPError
 
-from calls import reply_of
+from calls import late_graph, reply_of
 from cli_runs import write_graph
 from kg_adapters.errors import InvalidSource
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.reloading import ForwardingAdapter, PendingAdapter, ReloadingAdapter
-from kg_adapters.open_options import Progress
+from kg_adapters.local.reloading import ForwardingAdapter, ReloadingAdapter
+from kg_adapters.open_options import OnProgress, Progress
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.testing.neighbors import DegreeContract, NeighborContract, PagingContract
 from kg_server.app import build_server
-from kg_server.commands.graphs import opened, opened_or_pending
+from kg_server.commands.graphs import opened, opening
 from kg_server.commands.output import ImportStopped, StoppableProgress, uncollected
 from kg_server.settings import Settings
 from small_graphs import store_of
@@ -177,13 +177,13 @@ def broken(settings: Settings) -> Settings:
 @pytest.fixture
 async def pending(settings: Settings) -> AsyncGenerator[Client]:
     """A client of a server whose graph opens behind its back."""
-    async with opened_or_pending(settings, patience_s=0) as graph:
-        assert isinstance(graph, PendingAdapter)
-        async with Client(build_server(graph, settings)) as client:
+    async with opening(settings, patience_s=0) as graphs:
+        assert graphs.first.known is None
+        async with Client(build_server(graphs, settings)) as client:
             yield client
 
 
-class TestPendingAdapter(NeighborContract, PagingContract, DegreeContract):
+class TestReloadingAdapter(NeighborContract, PagingContract, DegreeContract):
     """Where a question has many arguments, every one of them is passed on."""
 
     @pytest.fixture(autouse=True)
@@ -191,9 +191,7 @@ class TestPendingAdapter(NeighborContract, PagingContract, DegreeContract):
         self.path = tmp_path
 
     async def open_graph(self, triples: str) -> KGAdapter:
-        graph = PendingAdapter(self.path)
-        graph.take(LocalAdapter(store_of(self.path, triples)))
-        return graph
+        return ReloadingAdapter(store_of(self.path, triples))
 
 
 def test_it_passes_on_everything_that_a_local_graph_offers() -> None:
@@ -212,30 +210,41 @@ async def test_a_server_whose_graph_opens_late_answers_like_one_that_was_open(
     assert {tool.name for tool in tools.tools} == set(CALLS)
 
 
-async def test_a_graph_that_opens_at_once_needs_no_stand_in(settings: Settings) -> None:
-    async with opened_or_pending(settings, patience_s=60) as graph:
-        assert isinstance(graph, ReloadingAdapter)
+async def test_a_graph_that_opens_within_a_moment_is_described_in_the_instructions(settings: Settings) -> None:
+    async with opening(settings, patience_s=60) as graphs, Client(build_server(graphs, settings)) as client:
+        assert "Literals are names and descriptions only" in str(client.instructions)
 
 
-async def test_handshake_and_lists_do_not_wait_but_calls_do_and_say_how_far_it_is(tmp_path: Path) -> None:
-    graph = PendingAdapter(tmp_path / "big.nt.gz")
-    graph.note(Progress("reading", 430, 1_000, 1_200_000))
-    async with Client(build_server(graph, Settings(timeout_s=0.01))) as client:
+async def test_handshake_and_lists_do_not_wait_but_calls_do_and_say_how_far_it_is(settings: Settings) -> None:
+    async def importing(note: OnProgress) -> KGAdapter:
+        note(Progress("reading", 430, 1_000, 1_200_000))
+        await anyio.sleep_forever()
+        raise AssertionError("it never opens")
+
+    settings = settings.model_copy(update={"timeout_s": 0.01})
+    graphs = late_graph(settings, importing)
+    async with Client(build_server(graphs, settings)) as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == list(CALLS)
         reply = reply_of(await client.call_tool("Retrieve", CALLS["Retrieve"]))
-        expected = "The graph 'big' is still being imported, 43% of its files read. Call again in a while."
+        expected = "The graph 'japan' is still being imported, 43% of its files read. Call again in a while."
         assert (reply.is_error, reply.text) == (True, expected)
-        with pytest.raises(MCPError, match="'big' is still being imported"):
+        with pytest.raises(MCPError, match="'japan' is still being imported"):
             await client.read_resource("kg://schema")
+    await graphs.aclose()
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_a_call_that_waits_is_answered_as_soon_as_the_graph_is_open(tmp_path: Path, mode: str) -> None:
-    graph, summaries = PendingAdapter(tmp_path), list[str]()
-    async with (
-        Client(build_server(graph, Settings(timeout_s=60)), mode=mode) as client,
-        anyio.create_task_group() as tasks,
-    ):
+async def test_a_call_that_waits_is_answered_as_soon_as_the_graph_is_open(
+    tmp_path: Path, settings: Settings, mode: str
+) -> None:
+    summaries, imported = list[str](), anyio.Event()
+
+    async def importing(_: OnProgress) -> KGAdapter:
+        await imported.wait()
+        return LocalAdapter(store_of(tmp_path, "<http://a> <http://b> <http://c> ."))
+
+    graphs = late_graph(settings, importing)
+    async with Client(build_server(graphs, settings), mode=mode) as client, anyio.create_task_group() as tasks:
 
         async def ask() -> None:
             summaries.append(reply_of(await client.call_tool("Degree", {"entity": "http://a"})).summary)
@@ -243,15 +252,15 @@ async def test_a_call_that_waits_is_answered_as_soon_as_the_graph_is_open(tmp_pa
         tasks.start_soon(ask)
         await anyio.wait_all_tasks_blocked()
         assert summaries == []
-        graph.take(LocalAdapter(store_of(tmp_path, "<http://a> <http://b> <http://c> .")))
-    await graph.aclose()
+        imported.set()
+    await graphs.aclose()
     assert [each.endswith(" has 1 distinct neighbour over 1 relation.") for each in summaries] == [True]
 
 
 async def test_a_graph_that_cannot_be_opened_in_the_end_says_so_to_every_call_and_in_the_log(
     broken: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async with opened_or_pending(broken, patience_s=0) as graph, Client(build_server(graph, broken)) as client:
+    async with opening(broken, patience_s=0) as graphs, Client(build_server(graphs, broken)) as client:
         reply = reply_of(await client.call_tool("Schema", {}))
     assert reply.is_error
     assert reply.text.startswith("japan.ttl, line 1, column 1: ")
@@ -260,10 +269,9 @@ async def test_a_graph_that_cannot_be_opened_in_the_end_says_so_to_every_call_an
 
 
 async def test_a_graph_that_cannot_be_opened_at_once_ends_the_command(broken: Settings) -> None:
-    with pytest.raises(ExceptionGroup) as caught:
-        async with opened_or_pending(broken, patience_s=60):
+    with pytest.raises(InvalidSource):
+        async with opening(broken, patience_s=60):
             pass
-    assert [type(error) for error in caught.value.exceptions] == [InvalidSource]
 
 
 def test_an_import_that_nobody_waits_for_ends_at_its_next_step() -> None:
