@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import anyio
 from mcp.server.mcpserver.exceptions import MCPServerError
+from pydantic import TypeAdapter, ValidationError
 
 from kg_adapters.answer_cache import AnswerCache
 from kg_adapters.errors import BackendTimeout, BackendUnavailable, GraphReplaced, InvalidRequest, KGError, causes
@@ -20,7 +21,7 @@ from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import KGAdapter, SupportsLearning, SupportsSnapshots, SupportsSparql
 from kg_adapters.registry import path_of
 from kg_boundary.shown import in_quotes
-from kg_server.concurrency import together
+from kg_server.concurrency import all_of, together
 from kg_server.naming.meaning import Meaning, SharedEmbedder
 from kg_server.naming.refusals import unknown_name
 from kg_server.notes import NotesFile
@@ -43,6 +44,7 @@ SHARE_OF_ALL: Final = 0.9
 _FIRST_PAUSE_S: Final = 5.0
 _LONGEST_PAUSE_S: Final = 300.0
 _TRIES: Final = 3
+_NAMES: Final = TypeAdapter(list[str])
 
 logger = logging.getLogger(__name__)
 
@@ -352,3 +354,26 @@ async def consistently(adapters: Sequence[KGAdapter], ask: Callable[[], Awaitabl
                 if attempt == _TRIES or not any(isinstance(each, GraphReplaced) for each in causes(error)):
                     raise
     raise AssertionError("the last attempt returns or raises")
+
+
+async def answered(graphs: Sequence[ServedGraph], most_s: float | None, ask: Callable[[], Awaitable[T]]) -> T:
+    """Return what `ask` gives, once the graphs that it is about are open, when one state of each answers all of it.
+
+    Raises:
+        KGError: A graph cannot be opened, or is not open yet.
+        TimeoutError: It took longer than `most_s`.
+    """
+    began = anyio.current_time()
+    opened = await all_of([each.opened for each in graphs], at_once=len(graphs))
+    with anyio.fail_after(None if most_s is None else most_s - (anyio.current_time() - began)):
+        return await consistently([each.adapter for each in opened], ask)
+
+
+def graph_names(given: object) -> Sequence[str]:
+    """Return the names of graphs that an argument holds, one or a list, also in JSON; none of what is neither."""
+    if isinstance(given, str) and not given.lstrip().startswith("["):
+        return [given]
+    try:
+        return _NAMES.validate_json(given) if isinstance(given, str) else _NAMES.validate_python(given or [])
+    except ValidationError:
+        return ()  # The tool refuses it with the reason.

@@ -27,7 +27,7 @@ from mcp.types import (
     ToolAnnotations,
 )
 from mcp.types import Tool as ListedTool
-from pydantic import AnyUrl, TypeAdapter, ValidationError
+from pydantic import AnyUrl, ValidationError
 
 from kg_adapters.calls import note_failure, watching_completeness
 from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError
@@ -35,8 +35,7 @@ from kg_adapters.open_options import setting
 from kg_boundary.shown import clipped, in_plain_words, in_quotes, visible_line, visible_lines
 from kg_server.answers.results import Result
 from kg_server.callers import caller
-from kg_server.concurrency import all_of
-from kg_server.graphs import GraphSet, ServedGraph, consistently
+from kg_server.graphs import GraphSet, ServedGraph, answered, graph_names
 from kg_server.naming.refusals import MAX_ECHO, unknown_name
 from kg_server.serving.messages import LISTEN
 from kg_server.serving.stdio import Channel, StdioLimits, standard_streams
@@ -46,7 +45,6 @@ T = TypeVar("T")
 GRAPH: Final = "graph"
 """The argument that names a graph, of every tool that asks one."""
 GRAPH_SCHEME: Final = "kg://"
-_NAMES: Final = TypeAdapter(list[str])
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -278,7 +276,7 @@ class SextantServer(MCPServer[None]):
             graphs = self._asked(name, arguments)
             timeout_s = self._seconds(graphs)
             with watching_completeness():
-                return await _answered(
+                return await answered(
                     graphs,
                     None if name in self._unlimited else timeout_s,
                     lambda: super(SextantServer, self).call_tool(name, arguments, context),
@@ -301,7 +299,7 @@ class SextantServer(MCPServer[None]):
         """
         if self._graphs is None:
             return ()
-        names = _graph_names(arguments.get(GRAPH))
+        names = graph_names(arguments.get(GRAPH))
         if not names and self._graphs.several and name in self._spanning:
             return ()
         return self._graphs.chosen(names)
@@ -337,7 +335,7 @@ class SextantServer(MCPServer[None]):
         graphs = self._shown(asked)
         timeout_s = self._seconds(graphs)
         try:
-            return await _answered(graphs, timeout_s, lambda: super(SextantServer, self).read_resource(uri, context))
+            return await answered(graphs, timeout_s, lambda: super(SextantServer, self).read_resource(uri, context))
         except KGError as error:
             raise ResourceError(visible_lines(str(error))) from error
         except TimeoutError as error:
@@ -387,19 +385,6 @@ class SextantServer(MCPServer[None]):
         )
 
 
-async def _answered(graphs: Sequence[ServedGraph], most_s: float | None, ask: Callable[[], Awaitable[T]]) -> T:
-    """Return what `ask` gives, once the graphs that it is about are open, when one state of each answers all of it.
-
-    Raises:
-        KGError: A graph cannot be opened, or is not open yet.
-        TimeoutError: It took longer than `most_s`.
-    """
-    began = anyio.current_time()
-    opened = await all_of([each.opened for each in graphs], at_once=len(graphs))
-    with anyio.fail_after(None if most_s is None else most_s - (anyio.current_time() - began)):
-        return await consistently([each.adapter for each in opened], ask)
-
-
 def _naming_graphs(properties: dict[str, Schema], graphs: GraphSet | None) -> dict[str, Schema]:
     """Return the arguments of a tool, among them the one that names graphs only where there are several."""
     if GRAPH not in properties:
@@ -411,16 +396,6 @@ def _naming_graphs(properties: dict[str, Schema], graphs: GraphSet | None) -> di
         # The names once: a text of any other name is refused as well.
         properties[GRAPH] = {"type": ["string", "array"], "items": names} if takes_list else names
     return properties
-
-
-def _graph_names(given: object) -> Sequence[str]:
-    """Return the names of graphs that an argument holds, one or a list, that in JSON too; none of what is neither."""
-    if isinstance(given, str) and not given.lstrip().startswith("["):
-        return [given]
-    try:
-        return _NAMES.validate_json(given) if isinstance(given, str) else _NAMES.validate_python(given or [])
-    except ValidationError:
-        return ()  # The tool refuses it with the reason.
 
 
 def _by_listed_names(arguments: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
