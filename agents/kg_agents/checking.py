@@ -6,7 +6,7 @@ from typing import Final
 
 from kg_agents.evidence.answers import AgentAnswer, ClosedBook, without
 from kg_agents.evidence.matching import states_value
-from kg_agents.evidence.values import Triple, plain_value
+from kg_agents.evidence.values import Triple, plain_value, split_graph
 from kg_agents.tools.client import ToolError, ToolRefusal
 from kg_agents.tools.knowledge import KnowledgeGraph
 
@@ -79,9 +79,10 @@ async def _doubtful(facts: Sequence[Triple], graph: KnowledgeGraph) -> Mapping[T
             doubtful.update(dict.fromkeys(batch, _Doubt(reason=" ".join(str(refusal).split()))))
             continue
         taken = [each for _, each in held.facts if each not in held.unverified]
+        absent = set(map(_key, held.unverified))
         for fact in (fact for fact in batch if not any(_is_same(fact, each) for each in taken)):
             # Of a value, a memory may have looked at some of many only.
-            doubtful[fact] = _Doubt(absent=fact in held.unverified and not fact[2].startswith('"'))
+            doubtful[fact] = _Doubt(absent=_key(fact) in absent and not fact[2].startswith('"'))
     return doubtful
 
 
@@ -114,7 +115,17 @@ async def _not_found(doubtful: Mapping[Triple, _Doubt], graph: KnowledgeGraph) -
 def _is_same(fact: Triple, taken: Triple) -> bool:
     """Return whether two facts are the same, however their values are written."""
     one, other = plain_value(fact[2]), plain_value(taken[2])
-    return fact[:2] == taken[:2] and (one == other or states_value(other, one))
+    return _key(fact)[:2] == _key(taken)[:2] and (
+        one == other or states_value(other, one) or _key(fact)[2] == _key(taken)[2]
+    )
+
+
+def _key(fact: Triple) -> Triple:
+    """Return a fact with its graph behind its relation alone: what two graphs call the same may be an id of either."""
+    head, relation, tail = fact
+    if not split_graph(relation)[1]:
+        return fact
+    return split_graph(head)[0], relation, split_graph(tail)[0]
 
 
 def _plain(fact: Triple) -> Triple:

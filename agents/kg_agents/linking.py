@@ -144,7 +144,7 @@ class LinkedPart:
     entity: EntityMatch
 
     def __str__(self) -> str:
-        return f"{in_quotes(self.mention)} is {self.entity.label} ({self.entity.id})"
+        return f"{in_quotes(self.mention)} is {self.entity.named}"
 
     @property
     def is_corrected(self) -> bool:
@@ -163,9 +163,7 @@ class Linking:
     def read(self) -> str:
         """Sentences on what was read as something else; nothing where every mention is a label or an id."""
         corrected = (each for each in self.linked if each.is_corrected)
-        return " ".join(
-            f"Read {in_quotes(each.mention)} as {each.entity.label} ({each.entity.id})." for each in corrected
-        )
+        return " ".join(f"Read {in_quotes(each.mention)} as {each.entity.named}." for each in corrected)
 
 
 def resolver(graph: KnowledgeGraph) -> Resolve:
@@ -331,7 +329,7 @@ def _unknown(name: str) -> str:
 
 def _refusal(named: NameMatch) -> str:
     """Return why a text stands for no single entity."""
-    shown = "; ".join(f"{each.label} ({each.id})" for each in named.candidates)
+    shown = "; ".join(each.named for each in named.candidates)
     asked = in_quotes(named.text)
     if named.meant:
         return f"{asked} names several things: {shown}. Give the id of the one that is meant."

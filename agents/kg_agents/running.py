@@ -1,7 +1,7 @@
 """Run one question with an agent, or run it again from its record."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -40,6 +40,7 @@ class Question:
         settings: The parameters of an agent, which is the one that answers.
         graph_name: What the graph calls itself.
         learn: Whether solved questions are shown as examples, of a server that keeps some.
+        graphs: The graphs of the server, where it serves several.
     """
 
     text: str
@@ -47,6 +48,7 @@ class Question:
     settings: AgentSettings = field(default_factory=OdaSettings)
     graph_name: str = ""
     learn: bool = False
+    graphs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,7 @@ async def run_question(
             judge=names[1],
             reflector=names[2],
             learn=asked.learn,
+            graphs=list(asked.graphs),
         )
     )
     traced = TracedTools(ComparingTools(tools, similarity) if similarity else tools, trace, watched)
@@ -134,7 +137,7 @@ async def replay_question(path: Path, watcher: Watcher | None = None) -> tuple[A
     except ValidationError as error:
         wrong = ".".join(map(str, error.errors(include_url=False)[0]["loc"]))
         raise InvalidTrace(f"{path}, line 1: the parameter {wrong!r} is wrong.") from error
-    asked = Question(line.question, tuple(line.entities), settings, line.graph, line.learn)
+    asked = Question(line.question, tuple(line.entities), settings, line.graph, line.learn, tuple(line.graphs))
     judge, reflector = (replay.llm(name) if name else None for name in (line.judge, line.reflector))
     models = Models(replay.llm(line.model), judge, reflector) if line.agent != WITHOUT_MODEL else None
     answer = await _answered(_Run(asked, replay, models, watcher or Watcher(), replay.clock))
@@ -155,7 +158,7 @@ async def _answered(run: _Run) -> AgentAnswer:
         models = replace(models, llm=ExperiencedLlm(models.llm, await solved_before(own, asked.text)))
         run = replace(run, tools=own, models=models)
     talk = Dialogue(models.llm if models else NoModel(), settings.limits, run.clock)
-    graph = KnowledgeGraph(own, talk=talk)
+    graph = KnowledgeGraph(own, talk=talk, graphs=asked.graphs)
     try:
         linking = await _linked(run, graph, talk)
         if asked.entities or models is None or settings.agent != "tools":
@@ -164,7 +167,7 @@ async def _answered(run: _Run) -> AgentAnswer:
             read = "" if settings.in_paper else linking.read
             entities = [each.entity.id for each in linking.linked]
             tools = run.tools if settings.agent == "tools" else own
-            agent = agent_of(settings, tools, models, asked.graph_name, run.watcher.on_step)
+            agent = agent_of(settings, tools, models, asked.graph_name, run.watcher.on_step, asked.graphs)
             answer = await agent.answer(f"{asked.text}\n{read}".strip(), entities, talk=talk)
             answer = await _checked(answer, graph, settings.own_answers)
             answer = replace(answer, question=asked.text, explanation=f"{read} {answer.explanation}".strip())
@@ -203,6 +206,7 @@ def agent_of(
     models: Models | None,
     graph_name: str = "",
     on_step: OnStep = ignore_step,
+    graphs: Sequence[str] = (),
 ) -> Agent:
     """Return the agent that has some parameters.
 
@@ -213,15 +217,16 @@ def agent_of(
             judge reflects, and ODA's own model.
         graph_name: What the graph calls itself.
         on_step: Called with every step.
+        graphs: The graphs of the server, where it serves several.
     """
-    graph = KnowledgeGraph(tools)
+    graph = KnowledgeGraph(tools, graphs=graphs)
     if models is None:
         chosen = settings if isinstance(settings, OdaSettings) else OdaSettings()
         return OdaWithoutModel(graph, settings=chosen, on_step=on_step)
     llm, judge, reflector = models.llm, models.judge, models.reflector
     match settings:
         case ToolsSettings():
-            return ToolsAgent(llm, tools, settings=settings, on_step=on_step)
+            return ToolsAgent(llm, tools, settings=settings, on_step=on_step, graphs=graphs)
         case OdaSettings():
             return ODA(llm, graph, reflector=reflector, settings=settings, graph_name=graph_name, on_step=on_step)
         case CounselorSettings():

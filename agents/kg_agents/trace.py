@@ -69,6 +69,7 @@ class RunLine(_Line):
     judge: str = ""
     reflector: str = ""
     learn: bool = False
+    graphs: list[str] = Field(default=[], exclude_if=lambda graphs: not graphs)
 
 
 _PAIR: Final = TypeAdapter(tuple[Role, str])

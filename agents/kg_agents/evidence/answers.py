@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, Self, TypeAlias
 
 from kg_agents.evidence.matching import is_name, words_of
-from kg_agents.evidence.values import IdLabels, Shown, Triple, plain_value
+from kg_agents.evidence.values import IdLabels, Shown, Triple, plain_value, split_graph
 from kg_agents.llm import Usage
 from kg_agents.llm.dialogue import Dialogue
 from kg_boundary.shown import in_quotes
@@ -71,6 +71,11 @@ class GivenAnswer:
     facts: tuple[Triple, ...] = ()
     computed: tuple[str, ...] = ()
     entities: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def graphs(self) -> tuple[str, ...]:
+        """The graphs that state it, where a server has several."""
+        return tuple(filter(None, dict.fromkeys(split_graph(relation)[1] for _, relation, _ in self.facts)))
 
     @property
     def is_unconfirmed(self) -> bool:

@@ -24,7 +24,7 @@ from kg_agents.evidence.matching import (
     truth_of,
     words_of,
 )
-from kg_agents.evidence.values import ComputedResult, IdLabels, NameMatch, Shown, Triple, plain_value
+from kg_agents.evidence.values import ComputedResult, IdLabels, NameMatch, Shown, Triple, plain_value, split_graph
 
 MAX_FACTS: Final = 100
 """The most facts given for one answer."""
@@ -172,7 +172,9 @@ class _Claims:
 
     def _index(self, end: str, relation: str) -> None:
         label = self._labels.nodes.get(end)
-        for name in dict.fromkeys((fold(end), fold(label) if label else fold(plain_value(end)))):
+        # Where there are several graphs, an id may be written without its own.
+        bare = split_graph(end)[0] if label is not None or split_graph(relation)[1] else end
+        for name in dict.fromkeys((fold(end), fold(bare), fold(label) if label else fold(plain_value(end)))):
             self._named.setdefault(name, []).append(end)
         if label is None:
             unit = _UNIT.match(self._labels.relations.get(relation, ""))
@@ -200,7 +202,7 @@ class _Claims:
         """See `Ledger.answers`."""
         alone = (one for each in cited for one in self._each(each))
         found = (answer for each in alone for answer in self._answers(each, as_given=as_given))
-        return tuple({each.text: each for each in found}.values())
+        return tuple({(each.text, each.graphs): each for each in found}.values())
 
     def _each(self, cited: Cited) -> Iterable[Cited]:
         """Return an answer, or in place of `all` each thing that is listed with what names it."""
@@ -334,8 +336,16 @@ class _Claims:
             return ends | {end for end, unit in self._values if states_value(plain_value(end), text, unit)}
         if not ends and (written := _WITH_ID.fullmatch(text.strip())):
             pairs = ((written["name"], written["id"]), (written["label"], written["first"]))
-            ends = {end for name, end in pairs if end in labels and fold(labels[end]) == fold(name)}
+            ids = ((name, each) for name, end in pairs if end for each in self._of_id(end))
+            ends = {each for name, each in ids if each in labels and fold(labels[each]) == fold(name)}
+        if not ends and (of := split_graph(text.strip()))[1]:
+            ends = {end for end in self._compared(of[0]) if split_graph(end)[1] == of[1]}
         return ends | {end for end in self._ids.get(text, ()) if fold(end) in self._named}
+
+    def _of_id(self, end: str) -> Iterator[str]:
+        """Yield the ends that an id stands for, in whatever graph."""
+        yield end
+        yield from (each for each in self._named.get(fold(end), ()) if split_graph(each)[0] == end)
 
     def _is_known(self, text: str) -> bool:
         """Return whether a text is one name: that of an end, a label that was shown, or one that the server knows."""
@@ -365,8 +375,12 @@ def named_in(text: str, facts: Iterable[Triple], labels: IdLabels) -> frozenset[
     return frozenset(
         end
         for end in ends_of(facts)
-        if any((form := words_of(name)) and f" {form} " in words for name in (end, labels.nodes.get(end, "")))
+        if any((form := words_of(name)) and f" {form} " in words for name in _names_of(end, labels))
     )
+
+
+def _names_of(end: str, labels: IdLabels) -> tuple[str, ...]:
+    return (split_graph(end)[0], labels.nodes[end]) if end in labels.nodes else (end,)
 
 
 def chains(facts: Sequence[Triple], goals: Collection[str], starts: Collection[str]) -> tuple[Triple, ...]:

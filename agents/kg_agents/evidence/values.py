@@ -1,13 +1,29 @@
 """What the tools say about a graph, as values."""
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 Triple: TypeAlias = tuple[str, str, str]
-"""Head, relation and tail, by id; a tail may be a literal, in quotes."""
+"""Head, relation and tail, by id; a tail may be a literal, in quotes.
+
+Where a server has several graphs, each id carries its graph, as in `Q90 [films]`: the same id in two is two things.
+"""
+_IN_GRAPH: Final = re.compile(r"(.+) \[([a-z0-9][a-z0-9-]{0,15})\]", re.DOTALL)
 _LATER: Final = 1e-5
 """How much less a fact counts than the one that is named before it; scores are told in thousandths."""
+
+
+def in_graph(id: str, graph: str) -> str:
+    """Return an id with its graph, or as it is where that has no name."""
+    return f"{id} [{graph}]" if graph else id
+
+
+def split_graph(id: str) -> tuple[str, str]:
+    """Return an id without its graph, and the graph; "" where it carries none."""
+    found = _IN_GRAPH.fullmatch(id)
+    return (id, "") if found is None else (found[1], found[2])
 
 
 def plain_value(end: str) -> str:
@@ -39,11 +55,11 @@ class IdLabels:
 
     def node(self, id: str) -> str:
         """Return a node as `label (id)`, or as it is where it has no label."""
-        return f"{self.nodes[id]} ({id})" if id in self.nodes else id
+        return _called(id, self.nodes)
 
     def relation(self, id: str) -> str:
         """Return a relation as `label (id)`, or as it is where it has no label."""
-        return f"{self.relations[id]} ({id})" if id in self.relations else id
+        return _called(id, self.relations)
 
     def pair(self, triple: Triple, near: Sequence[str]) -> str:
         """Return a triple's relation and its end that is none of those that it was found from, in words."""
@@ -52,9 +68,19 @@ class IdLabels:
         return f"{self.relations.get(relation, relation)} {self.nodes.get(far, plain_value(far))}"
 
     def triple(self, triple: Triple) -> str:
-        """Return a triple on one line."""
+        """Return a triple on one line; the graph that it is of stands behind its relation alone."""
         head, relation, tail = triple
-        return f"{self.node(head)} | {self.relation(relation)} | {self.node(tail)}"
+        ends = self.node(head), self.node(tail)
+        if split_graph(relation)[1]:
+            ends = split_graph(ends[0])[0], split_graph(ends[1])[0]
+        return f"{ends[0]} | {self.relation(relation)} | {ends[1]}"
+
+
+def _called(id: str, labels: Mapping[str, str]) -> str:
+    if id not in labels:
+        return id
+    bare, graph = split_graph(id)
+    return in_graph(f"{labels[id]} ({bare})", graph)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +136,20 @@ class Shown:
     text: str = ""
     ahead: bool = False
 
+    def joined(self, other: "Shown") -> "Shown":
+        """Return what two results show, whose texts stand one below the other."""
+        return replace(
+            self,
+            facts=tuple(dict.fromkeys((*self.facts, *other.facts))),
+            computed=tuple(dict.fromkeys((*self.computed, *other.computed))),
+            counts=tuple(dict.fromkeys((*self.counts, *other.counts))),
+            listed=tuple(dict.fromkeys((*self.listed, *other.listed))),
+            labels=self.labels.merged(other.labels),
+            whole=self.whole and other.whole,
+            named={**self.named, **other.named},
+            text=f"{self.text}\n{other.text}",
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class FactGroup:
@@ -155,6 +195,11 @@ class ObservedFacts:
     def triples(self) -> tuple[Triple, ...]:
         """The facts that were named, each once, those of the best group first."""
         return tuple(dict.fromkeys(triple for group in self.groups for triple in group.triples))
+
+    def joined(self, other: "ObservedFacts") -> "ObservedFacts":
+        """Return what two observations show, the groups of both by their scores."""
+        groups = sorted((*self.groups, *other.groups), key=lambda group: -group.score)
+        return ObservedFacts(tuple(groups), self.shown.joined(other.shown))
 
     def scores(self, triples: Sequence[Triple]) -> dict[Triple, float]:
         """Return how like the question triples are, of those whose group was observed, whether or not they were named.
@@ -214,7 +259,12 @@ class EntityMatch:
     def described(self) -> str:
         """The entity in a line: its label, its id, and what tells it from others."""
         more = ", ".join(each for each in (self.description or self.types, self.fact) if each)
-        return f"{self.label} ({self.id}){f': {more}' if more else ''}"
+        return f"{self.named}{f': {more}' if more else ''}"
+
+    @property
+    def named(self) -> str:
+        """Its label and its id."""
+        return IdLabels({self.id: self.label}).node(self.id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -216,6 +216,7 @@ class ToolsAgent:
         tools: The tools of a server.
         settings: Parameters and limits.
         on_step: Called with every call.
+        graphs: The graphs of the server, where it serves several.
     """
 
     def __init__(
@@ -225,9 +226,11 @@ class ToolsAgent:
         *,
         settings: ToolsSettings | None = None,
         on_step: OnStep = ignore_step,
+        graphs: Sequence[str] = (),
     ) -> None:
         self._llm = llm
         self._tools = tools
+        self._graphs = tuple(graphs)
         self._settings = settings or ToolsSettings()
         self._on_step = on_step
 
@@ -350,14 +353,14 @@ class ToolsAgent:
             failed = ToolCall(call.tool, call.arguments, "", {}, failed=True)
             return asked(failed), f"[{number}] failed: {found}"
         run.failures = 0
-        run.ledger.add(shown_by(found), number)
+        run.ledger.add(shown_by(found, self._graphs), number)
         return asked(found), f"[{number}] {clipped(found.text, self._settings.result_tokens * _CHARACTERS)}"
 
     async def _answer_of(self, run: ToolsRun, final: FinalAnswer, ended: tuple[str, str]) -> AgentAnswer:
         ledger = run.ledger
         given = [Cited("all", tuple(final.all_of))] if final.all_of else []
         given += (Cited(each.text, tuple(each.results)) for each in final.answers)
-        resolve = resolver(KnowledgeGraph(self._tools, talk=run.talk))
+        resolve = resolver(KnowledgeGraph(self._tools, talk=run.talk, graphs=self._graphs))
         answers = await ledger.answers(given, run.question, (), resolve)
         parts = [*parts_in(ledger.shown)]
         if ended[0] == "answered" and not whole(ledger.cited(final.all_of)):

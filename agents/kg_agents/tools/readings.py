@@ -1,171 +1,13 @@
-"""What the results of tools show, as typed values: from the structured answers, checked."""
+"""What the results of tools show, as typed values."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, Self, TypeAlias
+from typing import Final, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
-
-from kg_agents.evidence.values import (
-    ComputedResult,
-    EntityMatch,
-    FactGroup,
-    IdLabels,
-    Remembered,
-    Shown,
-    Triple,
-    quoted,
-    valued,
-)
+from kg_agents.evidence.values import ComputedResult, Shown, Triple, quoted, valued
 from kg_agents.llm.texts import clipped
 from kg_agents.tools.client import ToolCall, UnreadableReply
-
-COUNTED, GROUP = 4, 6
-"""How many columns a group has that is only counted, and how many before the far ends."""
-ROW: Final = 3
-"""How many columns a triple has; what follows it in a row says more about it."""
-NUMBER: Final = 7
-"""Where the row of a candidate has the number of its text."""
-
-Rows: TypeAlias = list[list[str]]
-
-
-class ToolResult(BaseModel):
-    """What the structured answers of all tools hold; other servers may add to it.
-
-    Rows of `candidates` hold id, label, description, types, score, how it matched, telling fact, and number of the
-    text; those of `groups` entity, relation, direction, count, score, hop, and far ends; those of `results` part, node,
-    relation, result, and kind; those of `card`, and of `cards` by entity, direction, relation, count, and tails; those
-    of `facts` number of the path, head, relation, tail, and whether it is verified; those of `details` a fact's head,
-    relation and tail, kind, number, property, and value; those of `tree` a class and those below it, and those of
-    `properties` a property, a class that has it, and where it leads.
-    """
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    status: str = "ok"
-    knowledge: str = ""
-    read: dict[str, str] = {}
-    labels: dict[str, str] = {}
-    relations: dict[str, str | int] = {}
-    total: int | None = None
-    cursor: str = ""
-    triples: Rows = []
-    values: Rows = []
-    held: Rows = []
-    details: Rows = []
-    outgoing: dict[str, int] = {}
-    incoming: dict[str, int] = {}
-    paths: list[Rows] = []
-    groups: Rows = []
-    match: str = "none"
-    matches: dict[str, str] = {}
-    candidates: Rows = []
-    card: Rows = []
-    cards: dict[str, Rows] = {}
-    features: Rows | dict[str, int] = []
-    classes: dict[str, int] = {}
-    tree: Rows = []
-    properties: Rows = []
-    neighbors: int | None = None
-    parts: Rows = []
-    results: Rows = []
-    evidence: Rows = []
-    rows: Rows = []
-    truth: bool | None = None
-    memory: str = ""
-    facts: Rows = []
-    cosines: list[float] = []
-
-    @field_validator("triples", mode="before")
-    @classmethod
-    def _rows_alone(cls, triples: object) -> object:
-        """Return no rows where Schema has the number of triples in their place."""
-        return [] if isinstance(triples, int) else triples
-
-    @classmethod
-    def of(cls, call: ToolCall, needed: str = "") -> Self:
-        """Return the structured answer of a call.
-
-        Args:
-            call: The call.
-            needed: What it has to hold.
-
-        Raises:
-            UnreadableAnswer: It has another form.
-        """
-        try:
-            result = cls.model_validate({name: each for name, each in call.data.items() if each is not None})
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise UnreadableReply.of(call.tool, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
-        if needed and needed not in result.model_fields_set:
-            raise UnreadableReply.of(call.tool, f"{needed}: Field required")
-        return result
-
-    @property
-    def named(self) -> IdLabels:
-        """The labels of ids."""
-        candidates = {row[0]: row[1] for row in self.candidates if len(row) > 1}
-        relations = {each: label for each, label in self.relations.items() if isinstance(label, str)}
-        return IdLabels(self.labels | candidates, relations)
-
-    @property
-    def seen(self) -> tuple[FactGroup, ...]:
-        """The groups of an observation, and the relations that a card counts."""
-        return tuple(map(group_of, self.groups))
-
-    @property
-    def held_facts(self) -> tuple[Triple, ...]:
-        """What nodes without a name hold; a value is in quotes already, or is no known id."""
-        facts = map(triple_of, self.held)
-        return tuple(fact if {fact[0], fact[2]} & self.labels.keys() else valued(fact) for fact in facts)
-
-
-def remembered_of(call: ToolCall, memory: str) -> Remembered:
-    """Return what a memory tool says of a memory."""
-    found = ToolResult.of(call, "facts")
-    facts = tuple((int(row[0]), triple_of(row[1:])) for row in found.facts if len(row) > ROW and row[0].isdecimal())
-    unverified = frozenset(triple_of(row[1:]) for row in found.facts if row[-1:] == ["unverified"])
-    return Remembered(found.memory or memory, facts, found.named, call.text, found.cursor, unverified)
-
-
-def candidate_of(row: Sequence[str]) -> EntityMatch:
-    """Return the entity that a row describes, which has as many columns as `ToolResult` says but the last."""
-    entity, label, description, types, score, matched, fact = row[:NUMBER]
-    return EntityMatch(entity, label, description, _score(score), matched, types, fact)
-
-
-def group_of(row: Sequence[str]) -> FactGroup:
-    """Return the group that a row describes.
-
-    Raises:
-        UnreadableAnswer: The row is too short.
-    """
-    if len(row) < COUNTED:
-        raise UnreadableReply(f"A group of the answer has {len(row)} parts instead of at least {COUNTED}.")
-    entity, relation, direction, count, score, _, *far = (*row, "", "")[: max(GROUP, len(row))]
-    return FactGroup(entity, relation, direction == "in", tuple(far), _score(score), int(_score(count)))
-
-
-def triple_of(row: Sequence[str]) -> Triple:
-    """Return the triple that a row begins with.
-
-    Raises:
-        UnreadableAnswer: The row is too short.
-    """
-    if len(row) < ROW:
-        raise UnreadableReply(f"A triple of the answer has {len(row)} parts instead of three.")
-    return row[0], row[1], row[2]
-
-
-def _score(text: str) -> float:
-    """Return a score that is written as text; 0 where it is none."""
-    try:
-        return float(text)
-    except ValueError:
-        return 0.0
-
+from kg_agents.tools.results import ROW, VERDICT, ToolResult, triple_of
 
 _COMPOSED: Final = 5
 _DETAIL: Final = 7
@@ -180,15 +22,20 @@ _QUOTED: Final = re.compile(r"\"[^\"]*\"|'[^']*'")
 _FUNCTION: Final = re.compile(r"(\w+)\s*\[")
 
 
-def shown_by(call: ToolCall) -> Shown:
-    """Return what a result shows; its text alone where it was refused, or has a form that is not known."""
+def shown_by(call: ToolCall, graphs: Sequence[str] = ()) -> Shown:
+    """Return what a result shows; its text alone where it was refused, or has a form that is not known.
+
+    Args:
+        call: The call.
+        graphs: The graphs of the server; none where it serves one.
+    """
     try:
-        return read_shown(call)
+        return read_shown(call, graphs)
     except UnreadableReply:
         return Shown(text=call.text)
 
 
-def read_shown(call: ToolCall) -> Shown:
+def read_shown(call: ToolCall, graphs: Sequence[str] = ()) -> Shown:
     """Return what a result shows; its text alone where it was refused, or comes from another tool.
 
     Raises:
@@ -197,7 +44,7 @@ def read_shown(call: ToolCall) -> Shown:
     read = _READERS.get(call.tool)
     if call.failed or read is None:
         return Shown(text=call.text)
-    found, said = ToolResult.of(call), asked(call)
+    found, said = ToolResult.of(call, graphs=graphs), asked(call)
     facts, results, listed = read(call, found, said)
     computed = tuple(dict.fromkeys(results))
     return Shown(
@@ -353,7 +200,11 @@ _READERS: Final[Mapping[str, Callable[[ToolCall, ToolResult, str], _Stated]]] = 
     **dict.fromkeys(
         ("memory-append", "memory-read"),
         # What a memory holds and the graph too.
-        lambda _, found, __: ((triple_of(row[1:]) for row in found.facts if row[-1:] == ["verified"]), (), ()),
+        lambda _, found, __: (
+            (triple_of(row[1:]) for row in found.facts if row[VERDICT : VERDICT + 1] == ["verified"]),
+            (),
+            (),
+        ),
     ),
     "Schema": _defined,
 }

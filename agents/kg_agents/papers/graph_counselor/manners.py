@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from kg_agents.evidence.ledger import ALL as ALL_LISTED
 from kg_agents.evidence.ledger import Cited
-from kg_agents.evidence.values import Shown
+from kg_agents.evidence.values import IdLabels, Shown
 from kg_agents.llm.dialogue import RunEnded, Unreadable, Writer, fitting
 from kg_agents.llm.texts import without_hints
 from kg_agents.papers.graph_counselor.calls import FOUR
@@ -28,6 +28,7 @@ from kg_agents.papers.graph_counselor.run import Attempt, AttemptStep, Counselor
 from kg_agents.parameters import CounselorSettings
 from kg_agents.tools.client import ToolError, ToolRefusal
 from kg_agents.tools.knowledge import KnowledgeGraph
+from kg_agents.tools.several import about_graphs
 from kg_prompts import Prompt, examples_for, render
 from kg_prompts.graph_counselor import (
     CheckPrompt,
@@ -126,7 +127,7 @@ class PublishedManner:
         Raises:
             RunEnded: The graph does not answer.
         """
-        return await perform(run.graph, query)
+        return await perform(run.graph, query, run.labels)
 
     def judgement(self, run: CounselorRun, attempt: Attempt, answer: str) -> Writer:
         """Return what writes the prompt of the judge."""
@@ -248,7 +249,7 @@ class Grounded:
         """
         if before := run.asked_before(query):
             return _repeated(before)
-        observation = await perform(run.graph, query, to_the_end=True)
+        observation = await perform(run.graph, query, run.labels, to_the_end=True)
         unknown = _UNKNOWN.search(observation.text) if not observation.facts else None
         if unknown is None:
             return observation
@@ -315,21 +316,25 @@ async def _definition_of(graph: KnowledgeGraph, settings: CounselorSettings) -> 
         raise RunEnded("graph", f"The definition of the graph cannot be had: {error}") from error
 
 
-async def perform(graph: KnowledgeGraph, query: Query, *, to_the_end: bool = False) -> Shown:
+async def perform(
+    graph: KnowledgeGraph, query: Query, labels: IdLabels | None = None, *, to_the_end: bool = False
+) -> Shown:
     """Perform functions on a graph; what it refuses is observed in its own words.
 
     Args:
         graph: The graph.
         query: The functions.
+        labels: What was shown, by which the graphs that the functions are about are known.
         to_the_end: Whether they are performed again with more room where a list is cut that has an end.
 
     Raises:
         RunEnded: The graph does not answer, or in no form that is known.
     """
     try:
-        composed = await graph.compose(query.written)
+        written, of = about_graphs(query.written, labels or IdLabels(), graph.graphs)
+        composed = await graph.compose(written, graph=of)
         if to_the_end and not composed.whole:
-            long = await graph.compose(query.written, max_tokens=LONG)
+            long = await graph.compose(written, max_tokens=LONG, graph=of)
             composed = long if long.whole and len(long.text) <= LONG_TEXT else composed
     except ToolRefusal as refusal:
         # For instance, an expression is wrong.

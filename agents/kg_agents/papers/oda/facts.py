@@ -72,7 +72,7 @@ class FactNames:
         """Return the name of an end, its value, what it holds, or its id where nothing else is known."""
         label = self._labels.nodes.get(end)
         if label is not None:
-            return f"{label} ({end})" if self._counts[label] > 1 else label
+            return self._labels.node(end) if self._counts[label] > 1 else label
         if end in self._held:
             return self.described(end, self._held[end][:_MOST_HELD])
         return "(no name)" if end.startswith("_:") else plain_number(plain_value(end))

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from kg_agents.evidence.ledger import Cited
 from kg_agents.evidence.matching import numbers_in
-from kg_agents.evidence.values import IdLabels, Triple
+from kg_agents.evidence.values import IdLabels, Triple, split_graph
 from kg_agents.llm.dialogue import Unreadable
 from kg_agents.replies import (
     BULLET,
@@ -156,7 +156,9 @@ def _mentioned(written: str, offered: Mapping[str, str | None]) -> Iterator[str]
         labels = {each: label.casefold() for each, label in offered.items() if label}
         places = _places(written.casefold(), labels, r"(?<!\w){}(?!\w)")
     if not places:
-        places = _places(written.casefold(), {each: each.casefold() for each in offered}, r"(?<![\w:/]){}(?!\w)")
+        # Where there are several graphs, an id may be written without its own.
+        ids = {each: split_graph(each)[0].casefold() for each in offered}
+        places = _places(written.casefold(), ids, r"(?<![\w:/]){}(?!\w)")
     yield from (each for _, each in sorted(places))
 
 
@@ -209,7 +211,10 @@ def _spellings(candidates: Sequence[Triple], labels: IdLabels) -> Mapping[str, M
 
 
 def _ways(id: str, label: str | None) -> list[str]:
-    return [id] if label is None else [id, label, f"{label} ({id})", f"{id} ({label})"]
+    if label is None:
+        return [id]
+    ids = dict.fromkeys((id, split_graph(id)[0]))
+    return [label, *(way for each in ids for way in (each, f"{label} ({each})", f"{each} ({label})"))]
 
 
 def _folded(text: str) -> str:

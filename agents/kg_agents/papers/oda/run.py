@@ -6,7 +6,7 @@ from typing import Final
 
 from kg_agents.evidence.answers import GivenAnswer, OnStep, PartSeen, RunStep, ignore_step
 from kg_agents.evidence.ledger import Cited, Ledger
-from kg_agents.evidence.values import IdLabels, Remembered, Triple
+from kg_agents.evidence.values import IdLabels, Remembered, Triple, split_graph
 from kg_agents.linking import resolver
 from kg_agents.llm import Llm
 from kg_agents.llm.dialogue import Dialogue, Writer, fitting
@@ -153,8 +153,9 @@ class Exploration:
         labels = self.run.labels.nodes
         shown = (end for head, _, tail in self.run.ledger.facts for end in (head, tail) if not end.startswith('"'))
         for end in dict.fromkeys((*self.open, *shown)):
-            known.setdefault(end.casefold(), {})[end] = None
-            known.setdefault(labels.get(end, end).casefold(), {})[end] = None
+            # Where there are several graphs, an id may be written without its own.
+            for name in (end, split_graph(end)[0], labels.get(end, end)):
+                known.setdefault(name.casefold(), {})[end] = None
         names = {name: tuple(ids) for name, ids in known.items()}
         return Offer(self.run.ledger.last, self.candidates, names, tuple(self.run.history))
 
