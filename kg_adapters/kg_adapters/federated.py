@@ -190,6 +190,9 @@ class FederatedGraph:
     async def features(self, request: FeatureRequest) -> Mapping[Node, FeaturePage]:
         await self._nodes.learn(request.entities)
         found = await self._asked(request.entities, lambda graph, own: graph.features(replace(request, entities=own)))
+        for name, term, page in chain.from_iterable(found.values()):
+            for each in page.features:
+                self._noted(name, Attribute(term, each.relation, each.value))
         return {
             entity: joined_features([page for _, _, page in found[one]], request.limit)
             for entity in request.entities

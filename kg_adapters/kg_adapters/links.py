@@ -1,11 +1,11 @@
 """The same thing in several graphs: what says so, and under which terms each graph has it."""
 
 import math
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Self, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import anyio
 
@@ -14,9 +14,10 @@ from kg_adapters.errors import BackendError, BackendTimeout, GraphReplaced, Inva
 from kg_adapters.labels import read_relation
 from kg_adapters.models import NeighborPage
 from kg_adapters.prefixes import MAX_ID_LENGTH, Prefixes
-from kg_adapters.protocol import KGAdapter
+from kg_adapters.protocol import KGAdapter, SupportsSparql
 from kg_adapters.requests import NeighborRequest
-from kg_adapters.terms import Attribute, BlankNode, Iri, Node
+from kg_adapters.sparql.queries.descriptions import holders
+from kg_adapters.terms import XSD, Attribute, BlankNode, Iri, Literal, Node
 from kg_boundary.shown import in_quotes
 
 SAME: Final = frozenset(
@@ -27,7 +28,11 @@ MOST_LINKS: Final = 50
 """How many links of one term are read, and how many terms one thing has at most."""
 LONGEST_CHAIN: Final = 3
 """Over how many links in a row one thing is known."""
+XSD_INTEGER: Final = Iri(f"{XSD}integer")
 _BATCH: Final = 1_000
+_VALUES: Final = 200
+_MOST_ROWS: Final = 10_000
+_LOOKUP_S: Final = 10.0
 _PLACE: Final = "{}"
 _SAFE: Final = "/:@!$&'()*+,;=-._~"
 
@@ -77,6 +82,16 @@ class LinkRules:
             return Iri(template.replace(_PLACE, quote(text, safe=_SAFE, errors="replace")))
         except InvalidRequest:
             return None
+
+    def values(self, term: Iri) -> list[tuple[Iri, Literal]]:
+        """Return the identifiers that stand for a term, by relation, in the forms in which graphs hold them."""
+        found: list[tuple[Iri, Literal]] = []
+        for relation, template in self.identifiers.items():
+            before, _, behind = template.partition(_PLACE)
+            text = unquote(term.value.removeprefix(before).removesuffix(behind))
+            held = [Literal(text), *([Literal(text, XSD_INTEGER)] if text.isdecimal() and text.isascii() else [])]
+            found += [(relation, each) for each in held if self.target(Attribute(term, relation, each)) == term]
+        return found
 
 
 def split_link(text: str) -> tuple[str, str]:
@@ -219,11 +234,11 @@ class _Links:
             found: dict[Iri, None] = {}
             for first in range(0, len(ahead), _BATCH):
                 batch = tuple(ahead[first : first + _BATCH])
-                for name, pages in (await self._ask(partial(self._linked, batch))).items():
+                for name, (pages, having) in (await self._ask(partial(self._linked, batch))).items():
                     self._mentions[name] |= pages.keys()
                     # What is found last only tells who has it.
                     if turn < LONGEST_CHAIN:
-                        found |= dict.fromkeys(self._joined(name, pages))
+                        found |= dict.fromkeys(self._joined([*self._links(name, pages), *having]))
             ahead = list(found)
             if not ahead:
                 return
@@ -252,28 +267,48 @@ class _Links:
                     del self._graphs[name]
         return answers({name: outcome for name, outcome in outcomes.items() if name in self._graphs})
 
-    async def _linked(self, terms: tuple[Iri, ...], name: str, graph: KGAdapter) -> Mapping[Node, NeighborPage]:
+    async def _linked(
+        self, terms: tuple[Iri, ...], name: str, graph: KGAdapter
+    ) -> tuple[Mapping[Node, NeighborPage], list[tuple[Iri, Iri]]]:
+        """Return the links of terms in a graph, and what has them as identifiers."""
         rules = self._rules[name]
-        return await graph.neighbors(
-            NeighborRequest(terms, relations=rules.read, limit=MOST_LINKS, values=bool(rules.identifiers))
-        )
+        request = NeighborRequest(terms, relations=rules.read, limit=MOST_LINKS, values=bool(rules.identifiers))
+        pages = await graph.neighbors(request)
+        named = {value: term for term in terms for value in rules.values(term)}
+        having: list[tuple[Iri, Iri]] = []
+        if isinstance(graph, SupportsSparql):
+            for first in range(0, len(named), _VALUES):
+                query = holders(list(named)[first : first + _VALUES])
+                answer = await graph.select(query, timeout_s=time_left_s(_LOOKUP_S), max_rows=_MOST_ROWS)
+                for row in answer.rows:
+                    match row:
+                        case (Iri() as holder, Iri() as relation, Literal() as value) if (relation, value) in named:
+                            having.append((named[relation, value], holder))
+                        case _:
+                            pass
+        return pages, having
 
-    def _joined(self, name: str, pages: Mapping[Node, NeighborPage]) -> list[Iri]:
-        """Join the classes of terms that are linked, and return the terms that are new."""
-        new: list[Iri] = []
+    def _links(self, name: str, pages: Mapping[Node, NeighborPage]) -> Iterator[tuple[Iri, Iri]]:
+        """Yield the pairs of terms that pages of a graph link."""
+        rules = self._rules[name]
         for node, page in pages.items():
-            if not isinstance(node, Iri):
-                continue
             for fact in page.facts:
                 if isinstance(fact, Attribute):
-                    other: Node | None = self._rules[name].target(fact)
+                    other: Node | None = rules.target(fact)
                 else:
                     other = fact.tail if fact.head == node else fact.head
-                    other = other if fact.relation in self._rules[name].relations else None
-                if isinstance(other, Iri) and len(self._classes[node]) < MOST_LINKS:
-                    if other not in self._classes:
-                        new.append(other)
-                    self._join(node, other)
+                    other = other if fact.relation in rules.relations else None
+                if isinstance(node, Iri) and isinstance(other, Iri):
+                    yield node, other
+
+    def _joined(self, links: Iterable[tuple[Iri, Iri]]) -> list[Iri]:
+        """Join the classes of terms that are linked, and return the terms that are new."""
+        new: list[Iri] = []
+        for term, other in links:
+            if len(self._classes[term]) < MOST_LINKS:
+                if other not in self._classes:
+                    new.append(other)
+                self._join(term, other)
         return new
 
     def _join(self, one: Iri, other: Iri) -> None:

@@ -16,6 +16,7 @@ import anyio.lowlevel
 
 from kg_adapters.calls import note_partial, time_left_s
 from kg_adapters.errors import BackendError, BackendTimeout, InvalidRequest
+from kg_adapters.federated import FederatedGraph
 from kg_adapters.models import EdgeDirection, RelationCount
 from kg_adapters.prefixes import Position, Prefixes
 from kg_adapters.profile import unit_in
@@ -49,6 +50,7 @@ class Names:
         terms: What else is shown, by its id.
         held: What nodes without a name hold that are shown with it, incoming facts before outgoing; types are left out.
         closed: Such nodes of which the graph does not say what they hold.
+        origins: The graphs of each fact, where the answer is over several.
     """
 
     prefixes: Prefixes
@@ -59,6 +61,7 @@ class Names:
     terms: Collection[Node] = ()
     held: Mapping[Node, tuple[Fact, ...]] = field(default_factory=dict[Node, tuple[Fact, ...]])
     closed: tuple[Node, ...] = ()
+    origins: Mapping[Fact, tuple[str, ...]] = field(default_factory=dict[Fact, tuple[str, ...]])
     _entities: dict[Node, _Forms] = field(default_factory=dict[Node, _Forms], init=False, repr=False, compare=False)
     _relations: dict[Node, _Forms] = field(default_factory=dict[Node, _Forms], init=False, repr=False, compare=False)
     _namesakes: Counter[str] = field(default_factory=Counter[str], init=False, repr=False, compare=False)
@@ -111,16 +114,21 @@ class Names:
     def fact(self, fact: Fact) -> str:
         """Return a fact as one line: a triple, or `Tokyo (Q1490) | inception (P571) | 1457-01-01`."""
         tail = self.term(fact.tail, relation=fact.relation)
-        return f"{self.entity(fact.head)} | {self.relation(fact.relation)} | {tail}"
+        return f"{self.entity(fact.head)} | {self.relation(fact.relation)}{in_graph(self.graph_of(fact))} | {tail}"
+
+    def graph_of(self, fact: Fact) -> str:
+        """Return the first graph that has a fact, where the answer is over several; nothing otherwise."""
+        return next(iter(self.origins.get(fact, ())), "")
 
     def row(self, fact: Fact) -> list[str]:
-        """Return a fact as programs read it: head, relation and tail, by ids."""
+        """Return a fact as programs read it: the ids of its three parts, and its graph where there are several."""
         tail = (
             self.value(fact.tail, relation=fact.relation)
             if isinstance(fact.tail, Literal)
             else self.entity_id(fact.tail)
         )
-        return [self.entity_id(fact.head), self.relation_id(fact.relation), tail]
+        graph = self.graph_of(fact)
+        return [self.entity_id(fact.head), self.relation_id(fact.relation), tail, *([graph] if graph else ())]
 
     def value(self, literal: Literal, most: int = MAX_VALUE, *, relation: Iri | None = None) -> str:
         """Return a value plainly: `1997-04-05`, `2,544`, `52.52, 13.405`, `true`, or a text in quotes.
@@ -216,6 +224,11 @@ class Names:
         return forms
 
 
+def in_graph(name: str) -> str:
+    """Return the mark of a graph, which stands behind the relation of a fact; nothing without a graph."""
+    return f" [{name}]" if name else ""
+
+
 def with_id(label: str, id: str) -> str:
     """Return a term as people read it, by its label and its id."""
     return f"{label} ({id})"
@@ -239,7 +252,8 @@ async def names_of(graph: KGAdapter, terms: Iterable[Node], *, max_tokens: int |
                 labels = await _labels(graph, wanted)
         except (TimeoutError, BackendTimeout):
             note_partial("Labels are missing: they did not come in time.")
-    return Names(graph.prefixes, labels, most, language, terms=wanted.keys())
+    origins = graph.origins if isinstance(graph, FederatedGraph) else {}
+    return Names(graph.prefixes, labels, most, language, terms=wanted.keys(), origins=origins)
 
 
 async def _labels(graph: KGAdapter, terms: Collection[Node]) -> dict[Node, str]:

@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.http.options import EndpointSettings
 from kg_adapters.labels import chosen_prefixes, language_tag
+from kg_adapters.links import split_link
 from kg_adapters.sections import AT_COMMAS, Section, Texts
 from kg_adapters.wikidata.options import WikidataSettings
 from kg_boundary.addresses import base_url_problem
@@ -46,6 +47,14 @@ def _base_url(url: str) -> str:
     if problem := base_url_problem(url):
         raise ValueError(problem)
     return url
+
+
+def _links(texts: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        dict(map(split_link, texts))
+    except InvalidRequest:
+        raise ValueError("each must be a relation, or a relation, = and an IRI with {} for the id") from None
+    return texts
 
 
 def _prefixes(texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -357,6 +366,10 @@ class Settings(Section):
         default=(),
         description="Prefixes that shorten IRIs of files and endpoints, such as `ex=https://example.org/`.",
     )
+    links: Annotated[Texts, AfterValidator(_links)] = Field(
+        default=(),
+        description="Relations to the same thing in other graphs: `ex:same`, `ex:isbn=https://example.org/isbn/{}`.",
+    )
     relations: RelationSettings = RelationSettings()
     max_tokens: int = Field(
         default=2_000, ge=100, le=100_000, description="The default length limit of an answer, in tokens."
@@ -452,6 +465,7 @@ OF_A_GRAPH: Final = (
     "notes",
     "languages",
     "prefixes",
+    "links",
     "relations",
     "timeout_s",
     "hub_degree",

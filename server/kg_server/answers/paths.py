@@ -239,7 +239,7 @@ async def paths_between(
     shown = ranked[:limit]
     names = await with_intermediates(graph, [each for path in shown for each in path.triples], names, (start, end))
     search = _Search(request, found, len(above), compared)
-    return fitted_rows(AnswerRows(_lines(shown), names), lambda rows: _answer(search, rows), max_tokens)
+    return fitted_rows(AnswerRows(_lines(shown, names), names), lambda rows: _answer(search, rows), max_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,44 +311,47 @@ class _PathLine(Line):
         return cls(tuple(text), (), tuple(triple for path in paths for triple in path.triples), paths=paths)
 
 
-def _lines(paths: Sequence[Path]) -> list[_PathLine]:
+def _lines(paths: Sequence[Path], names: Names) -> list[_PathLine]:
     """Return a line for each path; what source and target share over a relation stands in one, where the first does."""
     groups: dict[object, list[Path]] = {}
     for path in paths:
-        groups.setdefault(_shared(path) or path, []).append(path)
+        groups.setdefault(_shared(path, names) or path, []).append(path)
     parts = (
         members[first : first + SHARED_IN_LINE]
         for members in groups.values()
         for first in range(0, len(members), SHARED_IN_LINE)
     )
-    return [_line(members[0]) if len(members) == 1 else _shared_line(members) for members in parts]
+    return [_line(members[0], names) if len(members) == 1 else _shared_line(members, names) for members in parts]
 
 
-def _line(path: Path) -> _PathLine:
+def _line(path: Path, names: Names) -> _PathLine:
     text: list[Piece] = [path.nodes[0]]
     for here, there, triple in zip(path.nodes, path.nodes[1:], path.triples, strict=False):
-        over = Over(triple.relation)
+        over = Over(triple.relation, graph=names.graph_of(triple))
         text += [" -[", over, "]-> ", there] if triple.head == here else [" <-[", over, "]- ", there]
     return _PathLine.of(text, path)
 
 
-def _shared_line(paths: Sequence[Path]) -> _PathLine:
+def _shared_line(paths: Sequence[Path], names: Names) -> _PathLine:
     """Return `both | occupation (P106) | writer (Q36180), film producer (Q3282637)`."""
-    shared = _shared(paths[0])
+    shared = _shared(paths[0], names)
     text: list[Piece] = ["both | ", *((shared,) if shared is not None else ()), " | "]
     for number, path in enumerate(paths):
         text += [", " if number else "", path.nodes[1]]
     return _PathLine.of(text, *paths)
 
 
-def _shared(path: Path) -> Over | None:
+def _shared(path: Path, names: Names) -> Over | None:
     """Return the relation by which both ends of a path lead to its middle, or it to both; None for any other path."""
     if len(path.triples) != 2 or path.triples[0].relation != path.triples[1].relation:
         return None
     first, last = path.triples
+    graph = names.graph_of(first)
+    if graph != names.graph_of(last):
+        return None
     if first.tail == last.tail == path.nodes[1]:
-        return Over(first.relation)
-    return Over(first.relation, backwards=True) if first.head == last.head == path.nodes[1] else None
+        return Over(first.relation, graph=graph)
+    return Over(first.relation, backwards=True, graph=graph) if first.head == last.head == path.nodes[1] else None
 
 
 def _status(found: PathsFound, shown: int) -> Status:

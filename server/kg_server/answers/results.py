@@ -15,7 +15,7 @@ from kg_adapters.prefixes import Prefixes
 from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, BlankNode, Fact, Iri, Literal, Node, Term, Triple
 from kg_boundary.shown import shown, shown_within
 from kg_server.answers.values import unit_of
-from kg_server.names import MAX_VALUE, Names, ends_of, shown_datatype, terms_of
+from kg_server.names import MAX_VALUE, Names, ends_of, in_graph, shown_datatype, terms_of
 
 BYTES_PER_TOKEN: Final = 3
 
@@ -206,10 +206,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """A relation or feature, and whether it is walked from tail to head."""
+    """A relation or feature, whether it is walked from tail to head, and the graph of the fact, of several graphs."""
 
     relation: Iri
     backwards: bool = False
+    graph: str = ""
 
 
 Piece: TypeAlias = str | Node | Literal | Count | Over
@@ -267,8 +268,8 @@ class Line:
                 return names.value(piece, max_value, relation=over)
             case Iri() | BlankNode():
                 return names.entity(piece, self.marks)
-            case Over(relation, backwards):
-                return f"{'-' if backwards else ''}{names.relation(relation, self.marks)}"
+            case Over(relation, backwards, graph):
+                return f"{'-' if backwards else ''}{names.relation(relation, self.marks)}{in_graph(graph)}"
             case _:
                 return str(piece)
 
@@ -310,7 +311,7 @@ class AnswerRows(Generic[L]):
 
     def cells(self) -> list[list[str]]:
         """Return the rows for programs."""
-        return [[self._cell(piece) for piece in row] for line in self.lines for row in line.rows]
+        return [[*map(self._cell, row), *_graph(row)] for line in self.lines for row in line.rows]
 
     def facts(self, kind: type[Fact]) -> list[list[str]]:
         """Return the triples, or the attributes, that the lines show, as rows of head, relation and tail."""
@@ -350,6 +351,11 @@ class AnswerRows(Generic[L]):
                 return shown_within(piece.value, self.max_value)
             case _:
                 return self.names.entity_id(piece)
+
+
+def _graph(row: Iterable[Piece]) -> list[str]:
+    """Return the cell with the graph that a row is from, in an answer over several."""
+    return [piece.graph for piece in row if isinstance(piece, Over) and piece.graph]
 
 
 def fitted(build: Callable[[int], Answer], most: int, max_tokens: int) -> Answer:

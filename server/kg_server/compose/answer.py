@@ -11,6 +11,7 @@ from typing import Final
 import anyio
 
 from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError
+from kg_adapters.federated import FederatedGraph
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import BlankNode, Fact, Iri, Literal, Node
 from kg_boundary.shown import clipped
@@ -31,7 +32,7 @@ from kg_server.answers.results import (
     terms_of_lines,
 )
 from kg_server.compose.computing import Wanted, work_out
-from kg_server.compose.lines import Section, Told, Worked, chained, extent, part_line, query_line
+from kg_server.compose.lines import Origins, Section, Told, Worked, chained, extent, marked, part_line, query_line
 from kg_server.compose.parser import ALL, parse_parts
 from kg_server.compose.reading import Reader, identities_of
 from kg_server.compose.syntax import PAPER, Call, RefusedPart, is_grouping, kind_of
@@ -46,17 +47,33 @@ LISTED_GROUPS: Final = 10
 _FEW_MORE: Final = 2
 
 
-def in_brief(part: Worked) -> Worked:
+def in_brief(part: Worked, origins: Origins) -> Worked:
     """Return a part whose evidence tells only what is new, and which lists the largest groups and first ties alone."""
-    return replace(part, evidence=tuple(_evidence(part)), results=tuple(_results(part)))
+    return replace(part, evidence=tuple(_evidence(part, origins)), results=tuple(_results(part)))
 
 
-def _evidence(part: Worked) -> Iterator[Told]:
+def _all_marked(parts: Sequence[Worked], origins: Origins) -> list[Worked]:
+    """Return parts whose facts have their graphs."""
+    return [
+        replace(
+            part,
+            results=tuple(marked(line, origins) for line in part.results),
+            evidence=tuple(marked(line, origins) for line in part.evidence),
+        )
+        for part in parts
+    ]
+
+
+def _all_in_brief(parts: Sequence[Worked], origins: Origins) -> list[Worked]:
+    return [in_brief(part, origins) for part in parts]
+
+
+def _evidence(part: Worked, origins: Origins) -> Iterator[Told]:
     """Yield the evidence, without words where a number or groups rest on all members, of which it shows a few."""
     told = _Told(part)
     for line in part.evidence:
         news = [] if _rests_on_all(part.call) else told.news(line.facts)
-        yield replace(line, text=chained(news) if news else ())
+        yield replace(line, text=chained(news, origins) if news else ())
 
 
 def _rests_on_all(call: Call | RefusedPart) -> bool:
@@ -215,8 +232,12 @@ async def composition(
     calls = parse_parts(expression, max_depth=limits.depth, max_calls=limits.calls, functions=functions)
     wanted = Wanted(max_tokens // _SHORTEST_LINE_TOKENS, WITNESSES[evidence], limits.timeout_s, explain)
     parts = await work_out_all(graph, expression, calls, wanted, meaning)
+    origins: Origins = graph.origins if isinstance(graph, FederatedGraph) else {}
+    size = sum(len(part.results) for part in parts)
+    if origins:
+        parts = await off_loop(partial(_all_marked, parts, origins), size)
     if evidence != "all":
-        parts = await off_loop(lambda: list(map(in_brief, parts)), sum(len(part.results) for part in parts))
+        parts = await off_loop(partial(_all_in_brief, parts, origins), size)
     if all(part.failure is not None for part in parts):
         raise _refusal(parts)
     lines = list(_lines(parts, expression, max_tokens))

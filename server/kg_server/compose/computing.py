@@ -18,6 +18,7 @@ from kg_adapters.algebra import (
     holds_values,
 )
 from kg_adapters.errors import InvalidRequest
+from kg_adapters.federated import FederatedGraph
 from kg_adapters.models import Count
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest
@@ -226,7 +227,7 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
     worked = await off_loop(partial(told, number, call, asked, computed, reader.heard, graph.prefixes), size)
     query = (
         as_sparql(asked.question, graph.vocabulary, graph.prefixes, only_count=asked.counting)
-        if wanted.query and not best_groups
+        if wanted.query and not best_groups and not isinstance(graph, FederatedGraph)
         else None
     )
     given, typing = frozenset(reader.heard.given), frozenset(graph.vocabulary.unwalked)

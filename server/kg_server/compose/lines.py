@@ -1,7 +1,7 @@
 """What an answer says, line by line, before it is known which lines fit."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 from typing import Literal as Choice
 
@@ -28,11 +28,12 @@ from kg_server.answers.remarks import lacking
 from kg_server.answers.results import Knowledge, Line, Note, Over, Piece, kind_of_value
 from kg_server.compose.naming import Heard, Way
 from kg_server.compose.syntax import Call, Kind, RefusedPart
-from kg_server.names import Names, shown_datatype
+from kg_server.names import Names, in_graph, shown_datatype
 from kg_server.naming.refusals import MisreadExpression
 
 Section: TypeAlias = Choice["part", "total", "result", "evidence", "sparql"]
 
+_FACT: Final = ("head", "relation", "tail")
 _MAX_REASON: Final = 300
 _EXPRESSION: Final = 100
 _LONGEST_REASON: Final = 200
@@ -57,8 +58,8 @@ class Told(Line):
     def shown_piece(self, piece: Piece, names: Names, max_value: int, over: Iri | None) -> str:
         """See `Line`; in evidence things stand without their ids where nothing else can be meant."""
         match piece if self.section == "evidence" else "":
-            case Over(relation, backwards):
-                return f"{'-' if backwards else ''}{names.alone(relation, ';', 'relation')}"
+            case Over(relation, backwards, graph):
+                return f"{'-' if backwards else ''}{names.alone(relation, ';', 'relation')}{in_graph(graph)}"
             case Iri() | BlankNode() as node:
                 return names.alone(node, ";")
             case _:
@@ -162,7 +163,11 @@ def extent(part: Worked) -> tuple[Piece, ...]:
     return (part.size,) if part.by is None else (part.size, " by ", part.by)
 
 
-def chained(facts: Sequence[Fact]) -> tuple[Piece, ...]:
+Origins: TypeAlias = Mapping[Fact, tuple[str, ...]]
+"""The graphs of each fact in an answer over several; empty in others."""
+
+
+def chained(facts: Sequence[Fact], origins: Origins) -> tuple[Piece, ...]:
     """Return the text that tells facts, those that follow one another without naming what links them twice.
 
     A fact about the same node as the one before, which led nowhere else, follows a semicolon, without its head.
@@ -171,15 +176,16 @@ def chained(facts: Sequence[Fact]) -> tuple[Piece, ...]:
     subject: Node | None = None
     end: Term | None = None
     for fact in facts:
+        graph = next(iter(origins.get(fact, ())), "")
         if fact.head == end:
-            text += [" | ", Over(fact.relation), " | ", fact.tail]
+            text += [" | ", Over(fact.relation, graph=graph), " | ", fact.tail]
             subject, end = None, fact.tail
         elif isinstance(fact, Triple) and fact.tail == end:
-            text += [" | ", Over(fact.relation, backwards=True), " | ", fact.head]
+            text += [" | ", Over(fact.relation, backwards=True, graph=graph), " | ", fact.head]
             subject, end = None, fact.head
         else:
             head: list[Piece] = [] if fact.head == subject else [fact.head, " | "]
-            text += ["; " if end is not None else "", *head, Over(fact.relation), " | ", fact.tail]
+            text += ["; " if end is not None else "", *head, Over(fact.relation, graph=graph), " | ", fact.tail]
             subject, end = fact.head, fact.tail
     return tuple(text)
 
@@ -414,4 +420,21 @@ def chain(number: int, witness: Witness) -> Iterator[Told]:
     if not witness.facts:
         return
     first, *more = [(fact.head, Over(fact.relation), fact.tail) for fact in witness.facts]
-    yield Told(chained(witness.facts), first, witness.facts, "evidence", number, tuple(more))
+    yield Told(chained(witness.facts, {}), first, witness.facts, "evidence", number, tuple(more))
+
+
+def marked(line: Told, origins: Origins) -> Told:
+    """Return a line whose facts, and rows that state one, have their graphs."""
+    first, *more = [_marked(row, origins) for row in line.rows] or [()]
+    if line.section == "evidence":
+        return replace(line, text=chained(line.facts, origins) if line.text else (), row=first, more=tuple(more))
+    graphs = {piece.graph for row in (first, *more) for piece in row if isinstance(piece, Over)}
+    graph = graphs.pop() if len(graphs) == 1 else ""
+    text = tuple(replace(piece, graph=graph) if isinstance(piece, Over) else piece for piece in line.text)
+    return replace(line, text=text, row=first, more=tuple(more))
+
+
+def _marked(row: tuple[Piece, ...], origins: Origins) -> tuple[Piece, ...]:
+    stated = next(iter(Told((), row if len(row) > len(_FACT) else ("", *row)).stated), None)
+    graph = "" if stated is None else next(iter(origins.get(stated, ())), "")
+    return tuple(replace(piece, graph=graph) if isinstance(piece, Over) else piece for piece in row)

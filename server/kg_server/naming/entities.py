@@ -18,6 +18,7 @@ from kg_adapters.algebra import (
     owner_of,
 )
 from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity, UnknownName, UnknownRelation
+from kg_adapters.federated import FederatedGraph
 from kg_adapters.folding import fold
 from kg_adapters.models import Candidate, Count, Description, Direction, EdgeDirection
 from kg_adapters.prefixes import MAX_ID_LENGTH, WELL_KNOWN
@@ -129,6 +130,8 @@ async def identify(graph: KGAdapter, texts: Sequence[str], *, type: Node | None 
 
 async def entities_of_ids(graph: KGAdapter, texts: Sequence[str]) -> Mapping[str, Node]:
     """Return the entities of those texts that are ids of them, asked for in one batch."""
+    if isinstance(graph, FederatedGraph):
+        return await graph.entities_of(texts)
     expanded = {text: node for text in texts if (node := id_of(graph, text)) is not None}
     if not expanded:
         return {}
@@ -464,7 +467,7 @@ async def told_apart(graph: KGAdapter, nodes: Sequence[Node], *, namesakes: bool
 
 
 async def _ids(graph: KGAdapter, texts: Sequence[str]) -> frozenset[str]:
-    if graph.remote:
+    if graph.remote and not isinstance(graph, FederatedGraph):
         # It would need a request to tell, which what follows makes anyway.
         return frozenset(text for text in texts if id_of(graph, text) is not None)
     return frozenset(await entities_of_ids(graph, texts))

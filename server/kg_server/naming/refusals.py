@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity
+from kg_adapters.federated import FederatedGraph
 from kg_adapters.models import Description
 from kg_adapters.prefixes import Position
 from kg_adapters.protocol import KGAdapter
@@ -22,12 +23,14 @@ def id_of(graph: KGAdapter, text: str, position: Position = "entity") -> Node | 
 
 
 async def entity_of(graph: KGAdapter, text: str) -> Node:
-    """Return the entity that an id stands for, whether the graph has it or not.
+    """Return the entity that an id stands for, whether the graph has it or not; of several graphs, the first that has.
 
     Raises:
         InvalidRequest: It is no id.
         UnknownEntity: It is the id of a relation.
     """
+    if isinstance(graph, FederatedGraph) and (found := await graph.entities_of([text])):
+        return found[text]
     try:
         return graph.prefixes.expand(text)
     except InvalidRequest:

@@ -13,6 +13,12 @@ from kg_adapters.terms import RDF_LANG_STRING, Iri, Literal, Node
 _RANK_DIGITS: Final = 2
 
 
+def holders(values: Iterable[tuple[Iri, Literal]]) -> str:
+    """Return the query for the entities `?s` that have one of some values `?v` over its relation `?p`."""
+    rows = " ".join(f"({writing.iri(relation)} {writing.literal(value)})" for relation, value in values)
+    return f"SELECT ?s ?p ?v WHERE {{ VALUES (?p ?v) {{ {rows} }} ?s ?p ?v }}"
+
+
 @dataclass(frozen=True)
 class TextChoice:
     """Chooses one text of a term and relation, as `Vocabulary` does, by the smallest of made-up keys.
