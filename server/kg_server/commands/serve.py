@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from io import TextIOBase, UnsupportedOperation
 from queue import Full, Queue
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
+    from kg_server.mcp_server import SextantServer
 
 REPORTED_S: Final = 5.0
 STUCK_EXIT: Final = 70
@@ -233,9 +235,9 @@ def serve(  # noqa: PLR0913, PLR0917 - one argument for each option
             signal.signal(signal.SIGINT, signal.getsignal(signal.SIGTERM))
             if sys.stdin.isatty():
                 warn(_waiting(loaded.settings))
-        serving = _serve_stdio if address is None else partial(_serve_http, address=address, insecure=insecure)
+        serving = _serve_stdio if address is None else partial(serve_http, served=Served(address, insecure))
         recorded = Recording(loaded.settings, invocation(context).environ)
-        anyio.run(_serve_watched, serving, loaded.settings, recorded)
+        anyio.run(serve_watched, serving, loaded.settings, recorded)
 
 
 def _waiting(settings: Settings) -> str:
@@ -247,9 +249,10 @@ def _waiting(settings: Settings) -> str:
     )
 
 
-async def _serve_watched(
+async def serve_watched(
     serving: Callable[[Settings, Recording], Awaitable[None]], settings: Settings, recorded: Recording
 ) -> None:
+    """Serve while the watchdog of the settings watches."""
     with watched(settings.watchdog_s):
         await serving(settings, recorded)
 
@@ -276,7 +279,25 @@ def _end_soon() -> None:
     ending.start()
 
 
-async def _serve_http(settings: Settings, recorded: Recording, *, address: tuple[str, int], insecure: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Where HTTP is served, and what else is done.
+
+    Args:
+        address: Host and port.
+        insecure: Whether other machines may call without a login.
+        prepare: Called with the server before it serves.
+        on_start: Called with the URL of the endpoint once it serves.
+    """
+
+    address: tuple[str, int]
+    insecure: bool = False
+    prepare: "Callable[[SextantServer], None]" = lambda _: None
+    on_start: Callable[[str], None] = lambda _: None
+
+
+async def serve_http(settings: Settings, recorded: Recording, *, served: Served) -> None:
+    """Serve graphs over HTTP until the process is told to end."""
     from kg_server.app import build_server
     from kg_server.commands.hosting import application, login_of, tls_of, tokens_of
     from kg_server.serving.limits import CallLimits
@@ -284,15 +305,17 @@ async def _serve_http(settings: Settings, recorded: Recording, *, address: tuple
 
     collect_in_small_steps()
     tls = tls_of(settings)
-    tokens = tokens_of(settings, address[0], insecure=insecure)
-    with listen(*address) as listener:
-        served_at = _address(listener, address[0], "http" if tls is None else "https")
+    host, _ = served.address
+    tokens = tokens_of(settings, host, insecure=served.insecure)
+    with listen(*served.address) as listener:
+        served_at = _address(listener, host, "http" if tls is None else "https")
         login = login_of(settings, tokens, served_at)
         async with opening(settings, PATIENCE_S if settings.graphs else math.inf, shown_progress) as graphs:
             with recorded(", ".join(graphs.names), "tcp") as watchers:
                 limits = None if login is None else CallLimits(settings.hosting, watchers)
                 booked = watchers if limits is None else (limits.book, *watchers)
                 server = build_server(graphs, settings, watchers=booked)
+                served.prepare(server)
                 readiness = Readiness(server.needs)
                 app = application(server, settings, login, limits, readiness)
                 if settings.memory.database is not None:
@@ -302,14 +325,18 @@ async def _serve_http(settings: Settings, recorded: Recording, *, address: tuple
                     readiness.is_stopping = True
                     server.end_subscriptions()
 
-                await _listen_to_http(app, stop, listener, served_at, settings, tls)
+                def announce() -> None:
+                    warn(f"Serving {settings.redactor.message(settings.graph)} at {served_at}")
+                    served.on_start(served_at)
+
+                await _listen_to_http(app, announce, stop, listener, settings, tls)
 
 
 async def _listen_to_http(
     app: "ASGIApp",
+    announce: Callable[[], None],
     at_stop: Callable[[], None],
     listener: socket.socket,
-    served_at: str,
     settings: Settings,
     tls: "SSLContext | None",
 ) -> None:
@@ -340,11 +367,11 @@ async def _listen_to_http(
     loop = asyncio.get_running_loop()
 
     class Announced(uvicorn.Server):
-        """Prints its address once it serves; before that, Ctrl-C would interrupt it halfway."""
+        """Announces its address once it serves; before that, Ctrl-C would interrupt it halfway."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            warn(f"Serving {settings.redactor.message(settings.graph)} at {served_at}")
+            announce()
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
             loop.call_soon_threadsafe(at_stop)

@@ -14,11 +14,14 @@ from pathlib import Path
 import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp.types import TextResourceContents
 
 from cli_runs import COMMAND, CommandLine, write_graph
 from kg_adapters.errors import InvalidRequest
 from kg_server.commands.addresses import parse_address
 from server_processes import started
+
+ROOT = Path(__file__).parents[3]
 
 HELLO: dict[str, object] = {
     "jsonrpc": "2.0",
@@ -228,6 +231,49 @@ def test_the_page_that_draws_the_graph_may_run_its_own_script_alone(address: str
     assert not re.search("unsafe|http", policy)
     again = httpx2.get(root, headers={"if-none-match": page.headers["etag"]}, timeout=60)
     assert (again.status_code, httpx2.post(root, timeout=60).status_code) == (304, 404)
+
+
+@contextmanager
+def exploring(folder: Path, record: Path) -> Generator[str]:
+    """Explore the record of a run; give the address that the browser is to open."""
+    opened, browser = folder / "opened", folder / "browser"
+    os.mkfifo(opened)
+    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}\n', encoding="utf-8")
+    browser.chmod(0o700)
+    words = [*COMMAND, "explore", "--trace", str(record)]
+    environ = {**os.environ, "BROWSER": f"{browser} %s", "KG_SEXTANT_CACHE_FOLDER": str(folder)}
+    with subprocess.Popen(words, env=environ, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield opened.read_text(encoding="utf-8").strip()
+        finally:
+            process.kill()
+
+
+async def test_explore_opens_the_page_of_a_recorded_run_in_the_browser(tmp_path: Path) -> None:
+    record = ROOT / "docs" / "examples" / "goethe.jsonl"
+    with exploring(tmp_path, record) as url:
+        root, _, place = url.partition("#")
+        assert place == "trace=kg-trace%3A%2F%2Frun"
+        async with Client(f"{root}mcp") as client:
+            [content] = (await client.read_resource("kg-trace://run")).contents
+            found = await client.call_tool("Retrieve", {"text": "Goethe"})
+    assert isinstance(content, TextResourceContents)
+    assert content.text == record.read_text(encoding="utf-8")
+    assert "Q5879" in str(found.structured_content)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"), [('{"kind": "tool"}', "this is not a line of a trace."), (None, "cannot be read")]
+)
+def test_explore_refuses_what_is_no_record_of_a_run(
+    cli: CommandLine, tmp_path: Path, content: str | None, reason: str
+) -> None:
+    path = tmp_path / "run.jsonl"
+    if content is not None:
+        path.write_text(content, encoding="utf-8")
+    run = cli.run("explore", "--trace", str(path), "--no-browser")
+    assert (run.code, run.out) == (2, "")
+    assert reason in run.err
 
 
 @pytest.mark.parametrize("options", [["--http"], ["--http", "0", "--metrics"]])
