@@ -95,6 +95,19 @@ async def test_only_what_is_new_is_told(films: LocalAdapter, expression: str, te
     assert (await composed(films, expression)).plain.text == text
 
 
+@pytest.mark.parametrize("expression", ["Where[Type[e:Town], e:in = e:r]", "Top[Type[e:Town], e:in, 3]"])
+async def test_what_no_instance_has_is_said_once_with_the_narrowest_classes_that_have_it(
+    graph_of: Callable[[str], LocalAdapter], expression: str
+) -> None:
+    graph = graph_of(
+        "@prefix e: <http://e.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . "
+        "e:Bridge rdfs:subClassOf e:Thing . e:Town rdfs:subClassOf e:Thing . "
+        "e:b a e:Bridge ; e:in e:t . e:t a e:Town ; e:of e:r ."
+    )
+    answer = await composed(graph, expression)
+    assert answer.text == "0 nodes. No Towns have e:in: it is of Bridges. They have of."
+
+
 @pytest.mark.parametrize(
     "expression",
     [

@@ -126,6 +126,8 @@ _LEAST_LIKE: Final = 75
 async def not_of_class(graph: KGAdapter, owner: Node, relations: Sequence[Iri], direction: EdgeDirection) -> Note:
     """Return that no instance of a class has any of some relations, which classes have it, and what it has instead.
 
+    Of classes that have it, superclasses of others are not named.
+
     Empty where one has, or where that is not known.
     """
     profile = await graph.profile()
@@ -138,7 +140,9 @@ async def not_of_class(graph: KGAdapter, owner: Node, relations: Sequence[Iri], 
     coverages += [known.coverage(each, back) for each in inverses]
     if any(each is None or each.having for each in coverages):
         return ()
-    others = list(map(_many, _having_any(profile, relations).values()))
+    having = _having_any(profile, relations)
+    wider = {iri for each in having.values() for iri in each.broader}
+    others = [_many(each) for iri, each in having.items() if iri not in wider]
     of_others = f": it is of {listed(others, ', ', _NEAR)}" if direction == "out" and others else ""
     own = await _nearest(graph, known, relations[0])
     has = f" They have {', '.join(own)}." if own else ""

@@ -240,7 +240,7 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
         with_what = (line for witness in reader.heard.compared for line in chain(number, witness))
         worked = replace(worked, evidence=(*worked.evidence, *with_what))
     worked = replace(worked, totals=await totals_of(graph, number, asked, computed, request))
-    notes, knowledge = await remarks_on(graph, asked, computed, request)
+    notes, knowledge = await remarks_on(graph, asked, computed, request, reader.heard.absent)
     yield replace(worked, notes=(*worked.notes, *notes), knowledge=knowledge or worked.knowledge)
 
 

@@ -1,6 +1,6 @@
 """What an answer says, line by line, before it is known which lines fit."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 from typing import Literal as Choice
@@ -220,7 +220,7 @@ def told(number: int, call: Call, asked: RemarkRequest, computed: Computed, hear
         lines,
         len(lines) if single else max(computed.count.value, len(lines)),
         tuple(line for witness in computed.witnesses for line in chain(number, witness)),
-        (*heard.notes, *_remarks(asked, computed)),
+        (*heard.notes, *_remarks(asked, computed, heard.absent)),
         computed.count.exact and all(each.exact for each in counts),
         # That there are none is not stated by any fact.
         "unknown" if nothing else None,
@@ -394,7 +394,7 @@ def noun(count: Count, name: str) -> str:
     return f"{count} {name if count.value == 1 else plural}"
 
 
-def _remarks(asked: RemarkRequest, computed: Computed) -> Iterator[Note]:
+def _remarks(asked: RemarkRequest, computed: Computed, absent: Collection[Iri]) -> Iterator[Note]:
     """Yield what a number alone would hide: members that are as good as the last, several values, those left out."""
     question, number, without = asked.question, computed.count, computed.without
     if computed.without_witnesses:
@@ -405,7 +405,7 @@ def _remarks(asked: RemarkRequest, computed: Computed) -> Iterator[Note]:
     adds_up = isinstance(question, Aggregated) and question.function in {"sum", "mean"}
     if adds_up and number.value > computed.measured.value:
         yield (f"Of {noun(number, 'value')} of {noun(computed.measured, 'node')}.",)
-    if without.value:
+    if without.value and (asked.way is None or not set(asked.way.relations) <= set(absent)):
         measure = best.by if isinstance(best, Best) else question.by if isinstance(question, Aggregated) else None
         kind = measure.kind if isinstance(measure, ValueOf) else "number"
         name: Note = () if asked.way is None else (asked.way.name,)

@@ -84,12 +84,14 @@ class Heard:
         nodes: The ids of names that are no ids.
         given: What is named, and nothing else is called so.
         compared: The facts that state what members are compared with.
+        absent: The relations of which a remark says that nothing in the set has them.
     """
 
     notes: dict[Note, None] = field(default_factory=dict[Note, None])
     nodes: dict[str, Node] = field(default_factory=dict[str, Node])
     given: set[Node] = field(default_factory=set[Node])
     compared: list[Witness] = field(default_factory=list[Witness])
+    absent: set[Iri] = field(default_factory=set[Iri])
 
     def note(self, *pieces: str | Term | Over) -> None:
         """Remember a remark, unless it is empty."""
@@ -204,7 +206,7 @@ class Naming:
             shown_by: What is not empty where the class itself is meant.
         """
         said = await self._class_said(operand)
-        if said and not (shown_by is not None and await self._any(shown_by)):
+        if said and not (shown_by is not None and (await count_of(self._graph, shown_by)).value):
             self.heard.note(said)
 
     async def _class_said(self, operand: Operand | Words) -> str:
@@ -219,9 +221,6 @@ class Naming:
             return ""
         instances = f"Type[{shown_within(text, MAX_LABEL)}]"
         return f"{in_quotes(text, MAX_LABEL)} is a class here, which is one node. {instances} gives its instances."
-
-    async def _any(self, of: SetExpression) -> bool:
-        return (await count_of(self._graph, of)).value > 0
 
     async def _refusal(self, found: Identity, *, is_id: bool) -> KGError:
         if is_id and not found.named:
@@ -250,7 +249,6 @@ class Naming:
 ALL_WAYS: Final = HopPath((ANY,))
 
 _LOOKED_AT: Final = 20
-
 _DIRECTIONS: Final = frozenset({"in", "out", "both", "incoming", "outgoing"})
 
 
@@ -339,7 +337,9 @@ class Routes:
             chosen = await self._leading(chosen, leg, before, only_ends=strict and sort == "relation")
             if around is not None and leg.mark != "~" and (owner := owner_of(around)) is not None:
                 side: EdgeDirection = "in" if leg.mark else "out"
-                self._heard.note(*await not_of_class(self._graph, owner, chosen.relations, side))
+                if absent := await not_of_class(self._graph, owner, chosen.relations, side):
+                    self._heard.note(*absent)
+                    self._heard.absent.update(chosen.relations)
             if not last:
                 await self._require(leg, chosen, "relation", await self._listed(chosen.relations))
             hops.append(Hop(await self._steps(chosen.relations, leg), repeated=leg.repeated))

@@ -1,7 +1,7 @@
 """Remarks on a part of an expression: what it is of, why it is empty, and who is left out."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import isfinite
@@ -37,7 +37,7 @@ from kg_adapters.profile import is_unit
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.set_requests import Aggregated, Cell, Column, Computed, Ends, Grouped, Listed, SetRequest, Tabled
 from kg_adapters.set_walking import compute_sets
-from kg_adapters.terms import Literal
+from kg_adapters.terms import Iri, Literal
 from kg_adapters.values import compared_kind_of, unit_of, value_kind
 from kg_boundary.shown import in_quotes
 from kg_server.answers.columns import by_owner, texts_instead
@@ -51,9 +51,17 @@ from kg_server.naming.entities import identify
 
 
 async def remarks_on(
-    graph: KGAdapter, asked: RemarkRequest, computed: Computed, request: SetRequest
+    graph: KGAdapter, asked: RemarkRequest, computed: Computed, request: SetRequest, absent: Collection[Iri]
 ) -> tuple[tuple[Note, ...], Knowledge | None]:
-    """Return what an answer means and what it is of."""
+    """Return what an answer means and what it is of.
+
+    Args:
+        graph: The graph.
+        asked: What was asked.
+        computed: What came of it.
+        request: How it was asked.
+        absent: The relations of which another remark says already that nothing in the set has them.
+    """
     notes, knowledge = await _meant(graph, asked, computed)
     if isinstance(asked.question, Grouped) and computed.count.value > 1 and not graph.remote:
         members = await count_of(graph, Kept(asked.of, Has(asked.question.by)), request.timeout_s)
@@ -67,11 +75,15 @@ async def remarks_on(
     if not notes and computed.count == Count(0):
         whole = asked.question.of if isinstance(asked.question, Listed) else asked.of
         emptied = await _emptied(graph, whole, request.timeout_s)
-        notes = (emptied,) if emptied else ()
+        notes = (emptied,) if emptied and not _names_any(emptied, absent) else ()
     silent, nearly_none = await _left_out(graph, asked.of, request.timeout_s)
     if isinstance(asked.question, Listed) and not computed.count.value and nearly_none:
         knowledge = "denied"
-    return (*notes, *silent), knowledge
+    return (*notes, *(each for each in silent if not _names_any(each, absent))), knowledge
+
+
+def _names_any(note: Note, relations: Collection[Iri]) -> bool:
+    return any(isinstance(piece, Over) and piece.relation in relations for piece in note)
 
 
 async def _meant(
