@@ -56,8 +56,9 @@ class Listed:
 class Aggregated:
     """What do the measures of the members of a set of nodes come to? The answer has `value` and `count`.
 
-    All different pairs of a member and a value of it are taken together (a node with two values counts twice), and
-    `count` is their number; of `NumberOf` there is one pair for every member from which its path reaches anything.
+    All different pairs of a member and a value of it are taken together (a node with two values counts twice; for the
+    sum and the mean, equal numbers of a node such as `2` and `2.0` are one), and `count` is their number; of `NumberOf`
+    there is one pair for every member from which its path reaches anything.
     The sum and the mean are numbers (`ValueOf` must be of kind `number`); the least and the greatest are the value that
     the graph holds (of numbers without a unit by all their digits), of equal ones the first by `literal_key`, or, of
     `NumberOf`, a number. Where there are no pairs the value is None. `without` counts the members that have no measure,

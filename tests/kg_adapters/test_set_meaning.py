@@ -51,11 +51,13 @@ FACTS = (
     *(value("m", "length", "170", "integer"), value("m", "length", "99", "integer")),
     *(value("heat", "released", "1995-12-15", "date"), value("ran", "released", "1985", "gYear")),
     *(value("m", "length", "long", "string"), value("ann", "label", "Ann", "string")),
+    *(value("heat", "minutes", "170.0", "decimal"), value("ran", "minutes", "161", "integer")),
 )
 SETS = sets_of(FACTS, Vocabulary())
 FILMS = Instances(iri("film"))
 PEOPLE = Members((iri("ann"), iri("bob"), iri("cid")))
 TRUE_YEAR = typed("1985", "gYear")
+MINUTES = HopPath((Hop((Step(iri("length")), Step(iri("minutes")))),))
 
 
 def path(*steps: str, repeated: bool = False) -> HopPath:
@@ -124,6 +126,7 @@ def test_an_expression_stands_for_one_set_in_one_order(case: Case) -> None:
     ("question", "count", "value", "members"),
     [
         (Aggregated(FILMS, ValueOf(path("length")), "sum"), 4, 170 + 170 + 162.5 + 99, (3, 0)),
+        (Aggregated(FILMS, ValueOf(MINUTES), "sum"), 5, 170 + 170 + 162.5 + 99 + 161, (3, 0)),
         (Aggregated(FILMS, ValueOf(path("length")), "max"), 4, typed("170", "integer"), (3, 0)),
         (Aggregated(FILMS, ValueOf(path("released"), "date"), "min"), 2, TRUE_YEAR, (2, 1)),
         (Aggregated(PEOPLE, NumberOf(path("born")), "mean"), 2, 1.0, (2, 1)),

@@ -84,6 +84,7 @@ FACTS: Final[tuple[Fact, ...]] = (
     *(Attribute(iri(film), iri("budget"), Literal(text, DOLLAR)) for film, text in (("heat", "12"), ("ran", "+9.5"))),
     *(Attribute(iri("m"), iri("budget"), Literal(text, iri(unit))) for text, unit in (("9", "yen"), ("low", "dollar"))),
     *(_value("ann", "label", "Ann", "string"), _value("ann", "note", "long", "string")),
+    *(_value("heat", "minutes", "170.0", "decimal"), _value("ran", "minutes", "+162.50", "decimal")),
 )
 
 
@@ -125,6 +126,7 @@ QUESTIONS: Final[tuple[SetQuestion, ...]] = (
     Listed(Best(PEOPLE, NumberOf(_path("-cast")), 1)),
     Aggregated(FILMS, LENGTH, "sum"),
     Aggregated(Union((FILMS, PEOPLE)), LENGTH, "mean"),
+    Aggregated(FILMS, ValueOf(HopPath((Hop((Step(iri("length")), Step(iri("minutes")))),))), "sum"),
     Aggregated(FILMS, RELEASED, "max"),
     Aggregated(FILMS, BUDGET, "sum"),
     Aggregated(FILMS, BUDGET, "min"),

@@ -20,7 +20,7 @@ from kg_adapters.algebra import (
     holds_values,
 )
 from kg_adapters.index.builder import index_of
-from kg_adapters.index.columns import Floats, spread
+from kg_adapters.index.columns import Floats, first_of_each, spread
 from kg_adapters.index.graph_index import Dictionary, EdgeTable, GraphIndex, Longs, relation_ids
 from kg_adapters.index.sets.members import SetMembers, unfit
 from kg_adapters.index.sets.values import IndexValues
@@ -263,6 +263,11 @@ class _Answering:
         nodes, by = self._sets.nodes(question.of), question.by
         ends = self._walks.ends(nodes, by.path)
         places, orders, rows = self._values.measured(ends, by, len(nodes))
+        if question.function in {"sum", "mean"}:
+            order = np.lexsort((orders, places))
+            firsts = np.append(first_of_each(places[order]), first_of_each(orders[order]))
+            once = np.sort(order[distinct(firsts)])
+            places, orders, rows = places[once], orders[once], rows[once]
         value, shown = self._value(question, orders, rows), np.arange(len(places))
         if question.function in {"min", "max"} and len(orders):
             shown = np.flatnonzero(orders == (orders.min() if question.function == "min" else orders.max()))

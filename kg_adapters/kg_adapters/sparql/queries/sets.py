@@ -151,7 +151,8 @@ class SetQueries:
     def _aggregated(self, asked: Aggregated) -> Iterator[tuple[str, str]]:
         writer, key = SetWriter(self.graph), "?key"
         if isinstance(asked.by, ValueOf):
-            found = f"SELECT DISTINCT ?member ?x ?key {{ {writer.valued(asked.of, asked.by, '?member', _X, key)} }}"
+            pair = "?member ?key" if asked.function in {"sum", "mean"} else "?member ?x ?key"
+            found = f"SELECT DISTINCT {pair} {{ {writer.valued(asked.of, asked.by, '?member', _X, key)} }}"
         else:
             found = writer.measured(asked.of, asked.by, "?member", key)
         yield _about("count"), f"SELECT (COUNT(*) AS ?n) {{ {{ {found} }} }}"
