@@ -45,6 +45,20 @@ class SolvedBefore(Prompt):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionsToTry(Prompt):
+    """Questions that a graph may answer, one on a line.
+
+    Args:
+        definition: The graph's definition, as Schema shows it.
+        number: How many.
+    """
+
+    template: ClassVar[str] = "tools/questions.md"
+    definition: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SystemPrompt(Prompt):
     """What answers rest on, and in which form replies are given."""
 

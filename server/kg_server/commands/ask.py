@@ -305,7 +305,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
     method = agent or usual_method(settings, written)
     asked = question_of(settings, question, method, tuple(entities or ()), written)
     check_reflector(settings, asked, reflector)
-    path = trace or _new_trace(settings.data_folder / TRACES, question)
+    path = trace or new_trace(settings.data_folder / TRACES, question)
     view = run_view(as_json=as_json)
     redactor = called.secrecy.redactor
     if settings.llm.model is None:
@@ -447,7 +447,7 @@ async def _tools(
         yield tools, graph
 
 
-def _new_trace(folder: Path, question: str) -> Path:
+def new_trace(folder: Path, question: str) -> Path:
     """Make an empty file for a record, which no other run has."""
     words = "-".join("".join(letter if letter.isalnum() else " " for letter in question.lower()).split())[:40]
     name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{words or 'question'}"

@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Final
 import anyio
 import typer
 
-from kg_adapters.errors import InvalidRequest, KGError
+from kg_adapters.errors import InvalidRequest
 from kg_adapters.protocol import KGAdapter
 from kg_boundary.shown import counted, in_quotes, one_line
 from kg_server.commands import options
 from kg_server.commands.invocation import invocation
+from kg_server.commands.noted_examples import asked_examples, called, move_solved, wrong_example
 from kg_server.commands.output import ExitCode, say, text_of, warn
-from kg_server.commands.tools import find_tool, parse_arguments, split_arguments
 from kg_server.naming.refusals import id_of
 from kg_server.notes import Example, Notes, notes_file, read_notes
 from kg_server.settings import APP, Settings
 
 if TYPE_CHECKING:
     from mcp import Client
-    from mcp.types import CallToolResult, Tool
 
 _SHOWN: Final = 100
 _MOST_PROBLEMS: Final = 20
@@ -87,7 +86,7 @@ async def problems_of(notes: Notes, graph: KGAdapter, client: "Client", seconds:
     with anyio.move_on_after(seconds):
         tools = (await client.list_tools()).tools
         for example in notes.examples:
-            problem = await _wrong_example(client, tools, example)
+            problem = await wrong_example(client, tools, example)
             checked += 1
             if problem:
                 problems.append(f"Line {example.number}: {problem}")
@@ -105,56 +104,31 @@ async def _is_relation(graph: KGAdapter, text: str) -> bool:
     return described is not None and "relation" in described.roles
 
 
-async def _wrong_example(client: "Client", tools: "Sequence[Tool]", example: Example) -> str:
-    """Return what is wrong with an example; empty where its calls give its answer."""
-    texts: list[str] = []
-    for call in example.calls:
-        quoted = in_quotes(call, _SHOWN)
-        try:
-            result = await _called(client, tools, call)
-        except KGError as error:
-            return f"the call {quoted} cannot be made: {error}"
-        told = text_of(result)
-        if result.is_error:
-            return f"the call {quoted} is refused: {one_line(told)}"
-        if result.structured_content is not None and result.structured_content.get("status") == "empty":
-            return f"the call {quoted} finds nothing."
-        texts.append(one_line(told).casefold())
-    if example.answer and not any(example.answer.casefold() in text for text in texts):
-        return f"no call of this example answers {in_quotes(example.answer, _SHOWN)}."
-    return ""
-
-
-async def _called(client: "Client", tools: "Sequence[Tool]", call: str) -> "CallToolResult":
-    """Return the result of a call that is written as words of `kg-sextant call`.
-
-    Raises:
-        InvalidRequest: It is malformed, or would read a file or change anything.
-    """
-    try:
-        name, *words = shlex.split(call)
-    except ValueError as error:
-        raise InvalidRequest(f"It cannot be read: {error}.") from error
-    if any(word == "-" or word.startswith("@") for word in words):
-        raise InvalidRequest("Calls of notes read no files. Write the argument itself.")
-    tool = find_tool(tools, name)
-    if tool.annotations is None or not tool.annotations.read_only_hint:
-        raise InvalidRequest(f"{tool.name} changes what is kept. Use tools that only read.")
-    return await client.call_tool(tool.name, parse_arguments(split_arguments(words), tool.input_schema))
-
-
 def notes(
     context: typer.Context,
     graph: options.GraphArgument = None,
     draft: Annotated[
         bool, typer.Option("--draft", help="Print a draft from what the graph holds, for you to edit.")
     ] = False,
+    ask: Annotated[
+        int, typer.Option(min=0, max=50, metavar="N", help="With --draft: let the model write and answer N questions.")
+    ] = 0,
+    add_solved: Annotated[
+        bool, typer.Option("--add-solved", help="Move solved questions (learn) whose calls still hold into the notes.")
+    ] = False,
+    model: options.Model = None,
+    base_url: options.BaseUrl = None,
 ) -> None:
     """Check the notes of a graph, or draft them: kg-sextant notes people.ttl --draft > people.notes.md."""
-    settings = invocation(context).load(graph=graph).settings
+    settings = invocation(context).load(graph=graph, model=model, base_url=base_url).settings
+    if ask and not draft:
+        raise InvalidRequest("--ask adds to a draft. Add --draft, or leave it out.")
     if draft:
-        for line in anyio.run(_drafted, settings):
+        for line in (*anyio.run(_drafted, settings), *anyio.run(asked_examples, settings, ask)):
             say(line)
+        return
+    if add_solved:
+        _move(settings)
         return
     found = anyio.run(checked_notes, settings, CHECK_S)
     if found is None:
@@ -165,6 +139,14 @@ def notes(
     if found.problems:
         raise typer.Exit(ExitCode.REFUSED)
     say(f"{found.file}: {counted(len(found.notes.examples), 'example')} checked.")
+
+
+def _move(settings: Settings) -> None:
+    """Move solved questions into the notes, and report those that stay."""
+    moved = anyio.run(move_solved, settings)
+    for line in moved.staying:
+        warn(settings.redactor.message(line))
+    say(f"{counted(moved.number, 'solved question')} moved into {moved.file}.")
 
 
 async def _drafted(settings: Settings) -> Sequence[str]:
@@ -180,9 +162,9 @@ async def _drafted(settings: Settings) -> Sequence[str]:
         for each in draft.proposals:
             call = shlex.join(["Compose", f"expression={each.expression}"])
             example = Example(each.question, (call,), "", 0)
-            if len(call) > _LONGEST_CALL or "`" in call or await _wrong_example(client, tools, example):
+            if len(call) > _LONGEST_CALL or "`" in call or await wrong_example(client, tools, example):
                 continue
-            answer = one_line(text_of(await _called(client, tools, call)))
+            answer = one_line(text_of(await called(client, tools, call)))
             if _TIE in answer:
                 continue
             answer = answer[:_SHOWN].strip()

@@ -2,7 +2,7 @@
 
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -37,6 +37,8 @@ CREATE TABLE solved (
 """
 
 _KEEP: Final = "INSERT OR REPLACE INTO solved (graph, question, at, content) VALUES (?, ?, ?, ?)"
+
+_REMOVE: Final = "DELETE FROM solved WHERE graph = ? AND question = ?"
 
 _GIVE_WAY: Final = """
 DELETE FROM solved WHERE number IN (SELECT number FROM solved WHERE graph = ? ORDER BY number DESC LIMIT -1 OFFSET ?)
@@ -110,12 +112,25 @@ class ExperienceStore:
             return ()
         return await anyio.to_thread.run_sync(self._solved, graph, limiter=self._turn)
 
+    async def remove(self, graph: str, questions: Sequence[str]) -> None:
+        """Remove questions by their texts.
+
+        Raises:
+            BackendError: The file cannot be used.
+            InvalidSource: It is damaged, or of another version.
+        """
+        await anyio.to_thread.run_sync(self._remove, graph, questions, limiter=self._turn)
+
     def _keep(self, graph: str, solved: Solved) -> None:
         with self._file.transaction(write=True) as connection:
             content = json_text(solved.model_dump(mode="json"))
             connection.execute(_KEEP, (graph, solved.question, float(self._now()), content))
             connection.execute(_GIVE_WAY, (graph, self._most))
             connection.execute(_FORGET_GRAPHS, (MAX_GRAPHS,))
+
+    def _remove(self, graph: str, questions: Sequence[str]) -> None:
+        with self._file.transaction(write=True) as connection:
+            connection.executemany(_REMOVE, [(graph, question) for question in questions])
 
     def _solved(self, graph: str) -> tuple[Solved, ...]:
         if not self._file.path.exists():

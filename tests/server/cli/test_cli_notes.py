@@ -1,6 +1,8 @@
 from pathlib import Path
 
-from cli_runs import CommandLine, write_graph
+from cli_runs import CALLED, CommandLine, asked, write_graph
+from scripted_model import serving_model
+from small_graphs import TOKYO, write_story
 
 NOTES = """
 ## About
@@ -91,3 +93,30 @@ def test_notes_that_are_missing_or_wrong_end_the_command_with_advice(cli: Comman
     graph.with_name("japan.notes.md").write_text(NOTES)
     run = cli.run("notes", str(graph))
     assert (run.code != 0, "Line 6: 'wdt:P6'" in run.err) == (True, True)
+
+
+def test_solved_questions_move_into_the_notes_once_and_those_that_no_longer_hold_stay(cli: CommandLine) -> None:
+    for question in ("Which place is the capital of Tokyo?", "Answer: where is the capital of Tokyo?"):
+        assert asked(cli, CALLED, "--learn", question=question)[0].code == 0
+    graph = write_story(cli.folder, TOKYO)
+    notes = graph.with_name("story.notes.md")
+    notes.write_text("Of cities.\n\n## Examples")
+    moved = cli.run("notes", str(graph), "--add-solved")
+    assert (moved.code, moved.out) == (0, f"1 solved question moved into {notes}.\n")
+    assert "where is the capital of Tokyo?' stays where it is: notes cannot hold its text." in moved.err
+    example = "Which place is the capital of Tokyo?\n`GetNeighbor entity=Tokyo`\nAnswer: Shinjuku\n"
+    assert notes.read_text() == f"Of cities.\n\n## Examples\n\n{example}"
+    assert cli.run("notes", str(graph)).code == 0
+    assert cli.run("notes", str(graph), "--add-solved").out.startswith("0 solved questions")
+
+
+def test_a_model_writes_and_answers_questions_of_which_those_with_evidence_are_drafted(cli: CommandLine) -> None:
+    graph = write_story(cli.folder, TOKYO)
+    written = "Here are two:\n1. What is the capital of Tokyo?\n2) Who is its mayor?\n3. Which more?"
+    with serving_model(written, *CALLED, "I do not know.") as service:
+        options = ("--draft", "--ask", "2", "--model", "m", "--base-url", service.url)
+        draft = cli.run("notes", str(graph), *options)
+    assert draft.out.endswith("What is the capital of Tokyo?\n`GetNeighbor entity=Tokyo`\nAnswer: Shinjuku\n\n")
+    assert "'Who is its mayor?' is left out: it was not answered with evidence." in draft.err
+    assert "Write 2 questions" in service.asked[0].messages[0].content
+    assert cli.run("notes", str(graph), "--ask", "2").code != 0
