@@ -1,10 +1,9 @@
 """A memory as an answer: each path a line, both forms within the budget."""
 
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import Final, TypeAlias
 
-from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import read_cursor, write_cursor
 from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_boundary.shown import counted, in_quotes, listed
@@ -13,7 +12,7 @@ from kg_server.memory.checking import Checked, RefusedTriple
 from kg_server.memory.lines import marked
 from kg_server.memory.store import Appended, Contents, KeptFact, MemoryRecord, Place
 from kg_server.memory.tool import AppendedResult, MemoryResult
-from kg_server.names import MAX_LABEL, Names, names_of
+from kg_server.names import MAX_LABEL, Names
 
 MAX_FACTS: Final = 200
 """The most facts in one answer."""
@@ -28,26 +27,38 @@ SHOWN_NOTES: Final = 3
 SHOWN_DAMAGED: Final = 10
 
 
+NamesOf: TypeAlias = Callable[[Sequence[KeptFact]], Awaitable[Names]]
+"""Returns what the terms of facts are called."""
+
+
 async def read_answer(
-    graph: KGAdapter, *, memory: str, contents: Contents, cursor: str | None, max_tokens: int
+    names_of: NamesOf, *, memory: str, contents: Contents, cursor: str | None, max_tokens: int
 ) -> Answer:
     """Return a page of a memory.
 
     What is appended between two pages is seen if it stands behind the cursor; nothing is lost or seen twice.
 
+    Args:
+        names_of: Returns what the terms of facts are called.
+        memory: The handle.
+        contents: What the memory holds.
+        cursor: Where the page begins.
+        max_tokens: How long it may be.
+
     Raises:
         InvalidRequest: The cursor is damaged, or belongs to another memory.
     """
-    start = (0, 0) if cursor is None else read_cursor(cursor, 2, memory, graph.name)
+    first_graph = contents.memory.graphs[0]
+    start = (0, 0) if cursor is None else read_cursor(cursor, 2, memory, first_graph)
     most = most_shown(max_tokens)
     first = bisect_left(contents.places, start, key=lambda place: place[:2])
     places = contents.places[first : first + most + 1]
-    names = await _names(graph, places[:most], max_tokens)
+    names = await names_of([place.fact for place in places[:most]])
 
     def page(count: int) -> Answer:
         shown, following = places[:count], None
         if count < len(places):
-            following = write_cursor((places[count].path, places[count].offset), memory, graph.name)
+            following = write_cursor((places[count].path, places[count].offset), memory, first_graph)
         result = MemoryResult(
             status=_status(contents, count, following),
             summary=_read_summary(contents, count, cursor, following),
@@ -62,11 +73,11 @@ async def read_answer(
     return fitted(page, min(len(places), most), max_tokens)
 
 
-async def append_answer(graph: KGAdapter, *, appended: Appended, checked: Checked, max_tokens: int) -> Answer:
+async def append_answer(names_of: NamesOf, *, appended: Appended, checked: Checked, max_tokens: int) -> Answer:
     """Return a memory after an append: whole where it fits, otherwise what was appended."""
     changed = sorted(appended.added, key=lambda place: place[:2])
     whole = () if appended.whole is None else appended.whole.places
-    names = await _names(graph, [*whole, *changed], max_tokens)
+    names = await names_of([place.fact for place in (*whole, *changed)])
     refused = shown_refusals(checked.refused, int(max_tokens * REFUSALS_SHARE))
 
     def answer(shown: Sequence[Place]) -> Answer:
@@ -104,10 +115,6 @@ def shown_refusals(refused: Sequence[RefusedTriple], max_tokens: int) -> list[st
 def most_shown(max_tokens: int) -> int:
     """Return how many facts an answer may show at most, whatever they are."""
     return min(MAX_FACTS, max_tokens // LEAST_TOKENS)
-
-
-async def _names(graph: KGAdapter, places: Sequence[Place], max_tokens: int) -> Names:
-    return await names_of(graph, [*_entities(places), *_relations(places)], max_tokens=max_tokens)
 
 
 def _entities(places: Sequence[Place]) -> Collection[Node]:

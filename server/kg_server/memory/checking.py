@@ -13,7 +13,7 @@ from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, Triple
 from kg_boundary.shown import clipped, shown_within, visible_line
 from kg_server.answers.values import may_mean, plain_value
 from kg_server.memory.lines import Written
-from kg_server.memory.statements import Stated, Value, read_statements
+from kg_server.memory.statements import Stated, StatedTriples, Value, read_statements
 from kg_server.memory.store import KeptFact, MemoryLimits
 from kg_server.names import MAX_LABEL, Names, names_of, shown_literal
 from kg_server.naming.refusals import unknown_entity
@@ -59,9 +59,43 @@ class Checked:
     read: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What one graph makes of triples, by their numbers from 0.
+
+    Args:
+        facts: What may be kept.
+        refused: Why the others may not.
+        notes: What is noted of each label that the graph gives to something else.
+        read: The ids that names were read as.
+    """
+
+    facts: Mapping[int, KeptFact]
+    refused: Mapping[int, str]
+    notes: Mapping[int, Sequence[str]]
+    read: Mapping[str, str]
+
+    def checked(self, written: Sequence[Written]) -> Checked:
+        """Return the triples of the call, judged one by one."""
+        return Checked(
+            tuple(self.facts[number] for number in sorted(self.facts)),
+            tuple(_refusal(number, written[number], self.refused[number]) for number in sorted(self.refused)),
+            tuple(dict.fromkeys(note for number in sorted(self.notes) for note in self.notes[number])),
+            self.read,
+        )
+
+
 async def check(
     graph: KGAdapter, written: Sequence[Written], *, limits: MemoryLimits, allow_unverified: bool
 ) -> Checked:
+    """Return the triples of a call as one graph judges them; see `judge`."""
+    judged = await judge(graph, written, limits=limits, allow_unverified=allow_unverified)
+    return judged.checked(written)
+
+
+async def judge(
+    graph: KGAdapter, written: Sequence[Written], *, limits: MemoryLimits, allow_unverified: bool
+) -> Judged:
     """Read triples and look each of them up; a bad one does not harm the others.
 
     Args:
@@ -70,7 +104,15 @@ async def check(
         limits: How long a fact may be: a value may be much longer than what was written of it.
         allow_unverified: Keep what the graph does not hold, marked; what cannot be read is refused all the same.
     """
-    read = await read_statements(graph, written)
+    return await judge_stated(
+        graph, await read_statements(graph, written), limits=limits, allow_unverified=allow_unverified
+    )
+
+
+async def judge_stated(
+    graph: KGAdapter, read: StatedTriples, *, limits: MemoryLimits, allow_unverified: bool
+) -> Judged:
+    """Look triples up that were read; see `judge`."""
     tails, unclear, unchecked = await _look_up(graph, read.stated, read.described)
     refused = {**read.refused, **unclear}
     missing = {number: each for number, each in read.stated.items() if number not in {*tails, *unclear}}
@@ -92,11 +134,10 @@ async def check(
                 f"its texts take {fact.bytes:,} bytes where a memory keeps at most {limits.fact_bytes:,} of one fact. "
                 "Keep another fact that proves the same, such as a shorter value."
             )
-    notes = (note for number in facts for note in _notes(graph, read.stated[number], read.described))
-    return Checked(
-        tuple(facts.values()),
-        tuple(_refusal(number, written[number], refused[number]) for number in sorted(refused)),
-        tuple(dict.fromkeys(notes)),
+    return Judged(
+        facts,
+        refused,
+        {number: _notes(graph, read.stated[number], read.described) for number in facts},
         {name: graph.prefixes.shorten(node, position) for name, (position, node) in read.names.items()},
     )
 

@@ -1,8 +1,8 @@
 """The tools memory-append and memory-read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import anyio
 from mcp.server.mcpserver import ResourceSecurity
@@ -11,18 +11,27 @@ from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, ToolAnnota
 from pydantic import Field
 
 from kg_adapters.errors import InvalidRequest, KGError
+from kg_adapters.terms import Literal
 from kg_boundary.shown import visible_lines
 from kg_server.answers.results import Answer, Result
 from kg_server.callers import caller
 from kg_server.concurrency import load, off_loop
-from kg_server.graphs import GraphSet
+from kg_server.graphs import GraphName, GraphSet
 from kg_server.mcp_server import SextantServer, reading
-from kg_server.memory.store import MemoryLimits, MemoryStore
+from kg_server.memory.store import KeptFact, MemoryLimits, MemoryStore
+from kg_server.names import Names, names_of
 from kg_server.settings import Settings
+
+if TYPE_CHECKING:
+    from kg_server.memory.checking import Checked
+    from kg_server.memory.lines import Written
 
 
 class FactsResult(Result):
-    """Facts as rows, in the order of their paths: `[path number, head, relation, tail, verified or unverified]`."""
+    """Facts as rows, in the order of their paths: `[path number, head, relation, tail, verified or unverified]`.
+
+    Of several graphs, that of the fact stands at the end.
+    """
 
     facts: list[list[str]]
     labels: dict[str, str]
@@ -98,12 +107,9 @@ class MemoryTools:
             self.append,
             "memory-append",
             ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=self._graphs.remote),
+            spans=True,
         )
-        server.provide(
-            self.read,
-            "memory-read",
-            reading(self._graphs),
-        )
+        server.provide(self.read, "memory-read", reading(self._graphs), spans=True)
         if not {"memory-append", "memory-read"}.isdisjoint(server.tool_names):
             server.needs.append(("memory store", self.check))
         # Everything below the scheme comes here: the SDK logs the addresses, so the handles, that it refuses itself.
@@ -128,14 +134,14 @@ class MemoryTools:
         triples: WrittenTriples,
         memory: Handle | None = None,
         allow_unverified: bool = False,
+        graph: GraphName = None,
     ) -> Annotated[CallToolResult, AppendedResult]:
         """Keep triples as evidence, each on the path that leads to its head; the first call gives a handle.
 
         One that is not in the graph is refused, or with allow_unverified marked.
         """
-        await load("kg_server.memory.answer", "kg_server.memory.checking", "kg_server.memory.sqlite_storage")
+        await load("kg_server.memory.answer", "kg_server.memory.several", "kg_server.memory.sqlite_storage")
         from kg_server.memory.answer import append_answer, most_shown, shown_refusals
-        from kg_server.memory.checking import check
         from kg_server.memory.lines import triples_in
 
         most = self._limits.triples_per_call
@@ -147,33 +153,57 @@ class MemoryTools:
                 f"One call takes 1 to {most} triples; these are {len(stated):,}. "
                 "Keep only those that help to answer the question."
             )
-        graph = (await self._graphs.opened()).adapter
-        checked = await check(graph, stated, limits=self._limits, allow_unverified=allow_unverified)
+        checked = await self._checked(stated, graph, allow_unverified=allow_unverified)
         if not checked.facts:
             reasons = shown_refusals(checked.refused, self._settings.max_tokens)
             raise InvalidRequest("\n".join(("No triple was kept, and no memory changed.", *reasons)))
         handle = None if memory is None else memory.strip()
+        first, *others = self._graphs.names
         appended = await self._store.append(
             handle,
-            graph.name,
+            first,
             checked.facts,
+            others=others,
             owner=caller().subject,
             whole=most_shown(self._settings.max_tokens),
         )
-        answer = await append_answer(graph, appended=appended, checked=checked, max_tokens=self._settings.max_tokens)
-        return answer.to_mcp()
+        most_tokens = self._settings.max_tokens
+        names = partial(self._names, max_tokens=most_tokens)
+        return (await append_answer(names, appended=appended, checked=checked, max_tokens=most_tokens)).to_mcp()
+
+    async def _checked(self, stated: "Sequence[Written]", graph: str | None, *, allow_unverified: bool) -> "Checked":
+        """Return triples as their graphs judge them."""
+        from kg_server.memory.checking import check
+        from kg_server.memory.several import CheckEach
+
+        if self._graphs.several:
+            checking = CheckEach(self._graphs, self._limits, stated, graph)
+            return await checking.checked(allow_unverified=allow_unverified)
+        adapter = (await self._graphs.opened()).adapter
+        return await check(adapter, stated, limits=self._limits, allow_unverified=allow_unverified)
+
+    async def _names(self, facts: Sequence[KeptFact], max_tokens: int) -> Names:
+        """Return what the terms of facts are called."""
+        from kg_server.memory.several import names_over
+
+        ends = (end for fact in facts for end in (fact.head, fact.tail) if not isinstance(end, Literal))
+        terms = dict.fromkeys((*ends, *(fact.relation for fact in facts)))
+        if self._graphs.several:
+            return await names_over(self._graphs, {fact.graph for fact in facts}, terms, max_tokens)
+        return await names_of((await self._graphs.opened()).adapter, terms, max_tokens=max_tokens)
 
     async def read(self, memory: Handle, cursor: Cursor | None = None) -> Annotated[CallToolResult, MemoryResult]:
         """Show the paths of a memory."""
         return (await self._page(memory.strip(), cursor, self._settings.max_tokens)).to_mcp()
 
     async def _page(self, handle: str, cursor: str | None, max_tokens: int) -> Answer:
-        await load("kg_server.memory.answer")
+        await load("kg_server.memory.answer", "kg_server.memory.several")
         from kg_server.memory.answer import read_answer
 
-        graph = (await self._graphs.opened()).adapter
-        contents = await self._store.read(handle, graph.name, owner=caller().subject)
-        return await read_answer(graph, memory=handle, contents=contents, cursor=cursor, max_tokens=max_tokens)
+        first, *others = self._graphs.names
+        contents = await self._store.read(handle, first, others=others, owner=caller().subject)
+        names = partial(self._names, max_tokens=max_tokens)
+        return await read_answer(names, memory=handle, contents=contents, cursor=cursor, max_tokens=max_tokens)
 
     async def resource(self, memory: str) -> str:
         """What a memory holds: its first paths."""

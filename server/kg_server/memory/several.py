@@ -1,0 +1,199 @@
+"""Memories over several graphs: each triple is checked in its own, and terms are named by graphs that have them."""
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import anyio
+
+from kg_adapters.calls import note_partial, time_left_s
+from kg_adapters.errors import KGError
+from kg_adapters.federated import FederatedGraph
+from kg_adapters.links import LinkRules, same_things
+from kg_adapters.prefixes import JoinedPrefixes
+from kg_adapters.terms import Iri, Node
+from kg_server.graphs import GraphSet, OpenedGraph
+from kg_server.memory.checking import Checked, Judged, judge, judge_stated
+from kg_server.memory.lines import Written, unmarked
+from kg_server.memory.statements import NodeMention, Stated, StatedTriples, read_statements
+from kg_server.memory.store import KeptFact, MemoryLimits
+from kg_server.names import Names, names_of
+
+_SHARE: Final = 0.7
+"""What part of the time that is left a step may take that others follow."""
+_ELSEWHERE_S: Final = 1.0
+"""How many seconds labels may take in graphs that no fact is of."""
+_ABSENT: Final = "the graph does not have it."
+
+
+class CheckEach:
+    """Checks each triple in the graph that its relation names, else in that of the call, else in all.
+
+    Graphs are asked side by side; one that fails leaves the triples of the others alone.
+
+    Args:
+        graphs: The graphs.
+        limits: How long a fact may be.
+        written: The triples as a model writes them.
+        graph: The graph of triples that name none.
+    """
+
+    def __init__(self, graphs: GraphSet, limits: MemoryLimits, written: Sequence[Written], graph: str | None) -> None:
+        self._graphs = graphs
+        self._limits = limits
+        self._written = written
+        self._plain = list[Written]()
+        self._marks = list[str]()
+        for each in written:
+            relation, mark = ("", "") if isinstance(each, str) or len(each) < 2 else unmarked(each[1], graphs.names)
+            self._plain.append([each[0], relation, *each[2:]] if mark else each)
+            self._marks.append(mark)
+        self._asked = {
+            name: [number for number, mark in enumerate(self._marks) if (mark or graph or name) == name]
+            for name in graphs.names
+        }
+
+    async def checked(self, *, allow_unverified: bool) -> Checked:
+        """Return the triples, judged one by one.
+
+        Args:
+            allow_unverified: Keep what no graph holds, marked, as of the first that can read it.
+        """
+        found = await self._judged(self._asked, allow_unverified=True)
+        judged = {name: each for name, each in found.items() if isinstance(each, Judged)}
+        kept = _first(judged.values(), verified=True)
+        if marked := [number for number, mark in enumerate(self._marks) if mark and number not in kept]:
+            with anyio.move_on_after(time_left_s(math.inf) * _SHARE):
+                kept |= await self._linked(marked)
+        refused = {name: each.refused for name, each in judged.items()}
+        if allow_unverified:
+            kept = {**_first(judged.values(), verified=False), **kept}
+        else:
+            left = {name: sorted(each.facts.keys() - kept.keys()) for name, each in judged.items()}
+            with anyio.move_on_after(time_left_s(math.inf) * _SHARE):
+                for name, each in (await self._judged(left, allow_unverified=False)).items():
+                    refused[name] = {**refused[name], **(each.refused if isinstance(each, Judged) else {})}
+        failed = {name: each for name, each in found.items() if isinstance(each, KGError)}
+        reasons = {
+            number: self._reason(number, refused, failed) for number in range(len(self._written)) if number not in kept
+        }
+        of = {number: judged[fact.graph] for number, fact in kept.items() if fact.graph in judged}
+        notes = {
+            number: [f"{kept[number].graph}: {note}" for note in of[number].notes.get(number, ())] for number in of
+        }
+        read = {name: id_ for each in reversed(of.values()) for name, id_ in each.read.items()}
+        return Judged(kept, reasons, notes, read).checked(self._written)
+
+    async def _judged(
+        self, asked: Mapping[str, Sequence[int]], *, allow_unverified: bool
+    ) -> Mapping[str, Judged | KGError]:
+        """Return what each graph makes of the triples that it is asked about, or why it fails."""
+
+        async def ask(here: OpenedGraph) -> Judged:
+            numbers = asked[here.name]
+            written = [self._plain[number] for number in numbers]
+            judged = await judge(here.adapter, written, limits=self._limits, allow_unverified=allow_unverified)
+            return Judged(
+                {numbers[place]: replace(fact, graph=here.name) for place, fact in judged.facts.items()},
+                {numbers[place]: reason for place, reason in judged.refused.items()},
+                {numbers[place]: notes for place, notes in judged.notes.items()},
+                judged.read,
+            )
+
+        return await self._graphs.ask_each(ask, [each for each in self._graphs.all if asked.get(each.name)])
+
+    async def _linked(self, numbers: Sequence[int]) -> dict[int, KeptFact]:
+        """Return the triples that their graphs hold of the same things under terms of their own."""
+        graphs = {each.name: here.adapter for each in self._graphs.all if (here := each.known) is not None}
+        rules = dict.fromkeys(graphs, LinkRules())
+        kept = dict[int, KeptFact]()
+        try:
+            read = await read_statements(FederatedGraph(graphs, rules), [self._plain[number] for number in numbers])
+            stated = {numbers[place]: each for place, each in read.stated.items()}
+            things = await same_things(
+                graphs, rules, {end for each in stated.values() for end in _ends(each) if isinstance(end, Iri)}
+            )
+            for name, graph in graphs.items():
+                terms = {term: thing.terms.get(name, ()) for term, thing in things.items()}
+                own = {number: _by(terms, each) for number, each in stated.items() if self._marks[number] == name}
+                if not own:
+                    continue
+                described = await graph.describe([mention.node for each in own.values() for mention in each.mentions])
+                known = StatedTriples(own, {}, {}, described)
+                judged = await judge_stated(graph, known, limits=self._limits, allow_unverified=True)
+                for number, fact in judged.facts.items():
+                    if fact.verified:
+                        head, tail = stated[number].head, stated[number].tail
+                        end = fact.tail if tail is None else tail.node
+                        kept[number] = replace(fact, head=head.node, tail=end, graph=name)
+        except KGError:
+            # Without what links its terms, a triple counts as what its graph says of it by itself.
+            return kept
+        return kept
+
+    def _reason(self, number: int, refused: Mapping[str, Mapping[int, str]], failed: Mapping[str, KGError]) -> str:
+        """Return why a triple is refused, by each graph that was asked about it."""
+        names: dict[str, list[str]] = {}
+        for name, asked in self._asked.items():
+            if number in asked:
+                error = failed.get(name)
+                reason = refused.get(name, {}).get(number, _ABSENT) if error is None else f"{error} Call again."
+                names.setdefault(reason, []).append(name)
+        return " ".join(f"{', '.join(of)}: {reason}" for reason, of in names.items())
+
+
+def _first(judged: Iterable[Judged], *, verified: bool) -> dict[int, KeptFact]:
+    """Return each triple as the first graph has it that holds it, or that can at least read it."""
+    chosen = dict[int, KeptFact]()
+    for each in judged:
+        for number, fact in each.facts.items():
+            if fact.verified or not verified:
+                chosen.setdefault(number, fact)
+    return chosen
+
+
+def _ends(stated: Stated) -> Sequence[Node]:
+    return (stated.head.node, *(() if stated.tail is None else (stated.tail.node,)))
+
+
+def _by(terms: Mapping[Iri, Sequence[Iri]], stated: Stated) -> Stated:
+    """Return a triple by the terms that a graph has for its ends."""
+
+    def own(mention: NodeMention) -> NodeMention:
+        found = terms.get(mention.node, ()) if isinstance(mention.node, Iri) else ()
+        return replace(mention, node=found[0]) if found else mention
+
+    return replace(stated, head=own(stated.head), tail=None if stated.tail is None else own(stated.tail))
+
+
+async def names_over(graphs: GraphSet, names: Collection[str], terms: Collection[Node], max_tokens: int) -> Names:
+    """Return what terms are called in some graphs, the first that have them, or else in another that is open.
+
+    Raises:
+        KGError: None of the graphs answers.
+    """
+    asked = [each for each in graphs.all if each.name in names] or [graphs.first]
+    found = await graphs.ask_each(lambda here: names_of(here.adapter, terms, max_tokens=max_tokens), asked)
+    given = [each for each in found.values() if isinstance(each, Names)]
+    for name, each in found.items():
+        if isinstance(each, KGError):
+            if not given:
+                raise each
+            note_partial(f"Labels of {name} are missing: {each}")
+    left = [term for term in terms if not any(term in each.labels for each in given)]
+    others = [each for each in graphs.all if each.known is not None and each not in asked]
+    if left and others:
+        with anyio.move_on_after(min(_ELSEWHERE_S, time_left_s(math.inf) * _SHARE)):
+            more = await graphs.ask_each(lambda here: names_of(here.adapter, left, max_tokens=max_tokens), others)
+            given += [each for each in more.values() if isinstance(each, Names)]
+    parts = tuple(each.prefixes for each in given)
+    return replace(
+        given[0],
+        labels={term: label for each in reversed(given) for term, label in each.labels.items()},
+        prefixes=JoinedPrefixes(
+            {prefix: space for part in reversed(parts) for prefix, space in part.namespaces.items()},
+            parts=parts,
+            owner=lambda node, _: next((place for place, each in enumerate(given) if node in each.labels), None),
+        ),
+    )
