@@ -1,6 +1,7 @@
 """How server tests call tools: over a real MCP session, in memory."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -11,9 +12,9 @@ from pydantic import TypeAdapter
 from kg_adapters.protocol import KGAdapter
 from kg_server.app import build_server
 from kg_server.compose.tool import ComposeTool
-from kg_server.graphs import GraphSet, Opener, ServedGraph
+from kg_server.graphs import GraphSet, OpenedGraph, Opener, ServedGraph
 from kg_server.mcp_server import SextantServer
-from kg_server.naming.meaning import SharedEmbedder
+from kg_server.naming.meaning import Meaning, SharedEmbedder
 from kg_server.settings import Settings
 
 _ID: Final = re.compile(r" [(\[{<](?:[QP]\d+|\w+:[\w.-]+)[)\]}>]")
@@ -105,3 +106,16 @@ async def refused(graph: KGAdapter, expression: str) -> str:
     reply = await composed(graph, expression)
     assert reply.is_error, reply.text
     return reply.plain.text
+
+
+def several_graphs(graphs: Mapping[str, KGAdapter | Opener], settings: Settings | None = None) -> GraphSet:
+    """Return the set of some graphs by name: open ones, and those that are opened when they are first asked."""
+    chosen = settings or UNHURRIED
+    embedder = SharedEmbedder(chosen)
+
+    def served(name: str, graph: KGAdapter | Opener) -> ServedGraph:
+        if callable(graph):
+            return ServedGraph(chosen, embedder, graph, name=name)
+        return ServedGraph.of(OpenedGraph(name, graph, chosen, Meaning(graph, embedder)), embedder)
+
+    return GraphSet([served(name, graph) for name, graph in graphs.items()], chosen, embedder)

@@ -66,13 +66,17 @@ def stores_in(server: PostgresServer) -> Generator[Stored]:
 
 
 def memory_server(
-    graph: KGAdapter, store: MemoryStore, limits: MemoryLimits | None = None, settings: Settings | None = None
+    graph: KGAdapter | GraphSet,
+    store: MemoryStore,
+    limits: MemoryLimits | None = None,
+    settings: Settings | None = None,
 ) -> SextantServer:
     """Return a server that has the memory tools and no others."""
     settings = settings or UNHURRIED
-    server = SextantServer("memory", version="0", timeout_s=settings.timeout_s)
+    graphs = graph if isinstance(graph, GraphSet) else GraphSet.of(graph, settings)
+    server = SextantServer("memory", version="0", timeout_s=settings.timeout_s, graphs=graphs)
 
-    MemoryTools(GraphSet.of(graph, settings), lambda: store, limits or MemoryLimits(), settings).provide(server)
+    MemoryTools(graphs, lambda: store, limits or MemoryLimits(), settings).provide(server)
     return server
 
 
@@ -109,7 +113,7 @@ def facts_of(reply: Reply) -> list[list[str]]:
 
 @asynccontextmanager
 async def remembering(
-    graph: KGAdapter,
+    graph: KGAdapter | GraphSet,
     folder: Path,
     limits: MemoryLimits | None = None,
     settings: Settings | None = None,

@@ -305,8 +305,11 @@ class SextantServer(MCPServer[None]):
         return self._graphs.chosen(names)
 
     def _shown(self, uri: str) -> Sequence[ServedGraph]:
-        """Return the graph that a resource is about: what is named at the beginning of its path, or the first."""
-        if self._graphs is None:
+        """Return the graph that a resource is about: what is named at the beginning of its path, or the first.
+
+        A resource beside graphs, of several, asks those that it needs by itself.
+        """
+        if self._graphs is None or (self._graphs.several and not uri.startswith(GRAPH_SCHEME)):
             return ()
         named = uri.removeprefix(GRAPH_SCHEME).partition("/")[0]
         return self._graphs.chosen(named if self._graphs.several and named in self._graphs.names else None)

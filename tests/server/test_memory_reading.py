@@ -19,10 +19,10 @@ from kg_adapters.prefixes import Prefixes
 from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal, Node
 from kg_server.app import MEMORY_FILE
 from kg_server.memory.checking import check
-from kg_server.memory.lines import Written, marked, triples_in, unmarked
+from kg_server.memory.lines import Written, triples_in, unmarked
 from kg_server.memory.statements import NodeMention, Stated, Value, read_statements
 from kg_server.memory.store import MemoryLimits
-from kg_server.names import Names
+from kg_server.names import Names, in_graph
 from memories import Memory, facts_of
 from server_processes import address_of, started
 
@@ -184,7 +184,7 @@ def test_lines_state_their_triples_with_the_graphs_that_mark_their_relations(
         notes={end: "r b [c]" for end in (ends[0], ends[2]) if end not in shown},
     )
     (head, tail), over = map(names.entity, ends[::2]), names.relation(ends[1])
-    relation = marked(over, graph)
+    relation = f"{over}{in_graph(graph)}"
     triple = [each.removesuffix(" [r b [c]]") for each in (head, over, tail)]
     walked = f"-{relation}" if backwards else relation
     near, far = (" <-[", "]- ") if backwards else (" -[", "]-> ")

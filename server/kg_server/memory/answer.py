@@ -1,7 +1,7 @@
 """A memory as an answer: each path a line, both forms within the budget."""
 
 from bisect import bisect_left
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from kg_adapters.requests import read_cursor, write_cursor
@@ -9,10 +9,9 @@ from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_boundary.shown import counted, in_quotes, listed
 from kg_server.answers.results import Answer, Status, fitted, fitting
 from kg_server.memory.checking import Checked, RefusedTriple
-from kg_server.memory.lines import marked
 from kg_server.memory.store import Appended, Contents, KeptFact, MemoryRecord, Place
 from kg_server.memory.tool import AppendedResult, MemoryResult
-from kg_server.names import MAX_LABEL, Names
+from kg_server.names import MAX_LABEL, Names, in_graph
 
 MAX_FACTS: Final = 200
 """The most facts in one answer."""
@@ -27,8 +26,9 @@ SHOWN_NOTES: Final = 3
 SHOWN_DAMAGED: Final = 10
 
 
-NamesOf: TypeAlias = Callable[[Sequence[KeptFact]], Awaitable[Names]]
-"""Returns what the terms of facts are called."""
+_Names: TypeAlias = Mapping[str, Names]
+NamesOf: TypeAlias = Callable[[Sequence[KeptFact]], Awaitable[_Names]]
+"""Returns what the terms of facts are called, by the graphs of the facts."""
 
 
 async def read_answer(
@@ -63,8 +63,8 @@ async def read_answer(
             status=_status(contents, count, following),
             summary=_read_summary(contents, count, cursor, following),
             facts=_rows(shown, names),
-            labels=names.entity_labels(_entities(shown)),
-            relations=names.relation_labels(_relations(shown)),
+            labels=_entity_labels(shown, names),
+            relations=_relation_labels(shown, names),
             total=contents.memory.facts,
             cursor=following,
         )
@@ -87,8 +87,8 @@ async def append_answer(names_of: NamesOf, *, appended: Appended, checked: Check
             summary=_append_summary(appended, checked, shown=len(shown)),
             memory=appended.handle,
             facts=_rows(shown, names),
-            labels=names.entity_labels(_entities(shown)),
-            relations=names.relation_labels(_relations(shown)),
+            labels=_entity_labels(shown, names),
+            relations=_relation_labels(shown, names),
             added=len(appended.added),
             refused=refused,
             read=dict(checked.read) or None,
@@ -126,15 +126,34 @@ def _relations(places: Sequence[Place]) -> Collection[Iri]:
     return dict.fromkeys(place.fact.relation for place in places)
 
 
-def _lines(places: Sequence[Place], names: Names) -> tuple[str, ...]:
+def _entity_labels(places: Sequence[Place], names: _Names) -> dict[str, str]:
+    """Return the labels of entities by short id; of an id in two graphs, in the first that it stands in."""
+    shown = [names[name].entity_labels(_entities(of)) for name, of in _by_graph(places).items()]
+    return {short: label for each in reversed(shown) for short, label in each.items()}
+
+
+def _relation_labels(places: Sequence[Place], names: _Names) -> dict[str, str]:
+    shown = [names[name].relation_labels(_relations(of)) for name, of in _by_graph(places).items()]
+    return {short: label for each in reversed(shown) for short, label in each.items()}
+
+
+def _by_graph(places: Sequence[Place]) -> Mapping[str, Sequence[Place]]:
+    found: dict[str, list[Place]] = {}
+    for place in places:
+        found.setdefault(place.fact.graph, []).append(place)
+    return found
+
+
+def _lines(places: Sequence[Place], names: _Names) -> tuple[str, ...]:
     """Return paths as lines; one that begins before the first place says so."""
     lines: list[str] = []
     before: Place | None = None
     for place in places:
         if before is not None and (place.path, place.offset) == (before.path, before.offset + 1):
-            lines[-1] += _step(place.fact, names)
+            lines[-1] += _step(place.fact, names[place.fact.graph])
         else:
-            lines.append(f"{_start(place, names)}{_step(place.fact, names)}")
+            here = names[place.fact.graph]
+            lines.append(f"{_start(place, here)}{_step(place.fact, here)}")
         before = place
     return tuple(lines)
 
@@ -144,7 +163,7 @@ def _start(place: Place, names: Names) -> str:
 
 
 def _step(fact: KeptFact, names: Names) -> str:
-    mark = marked("", fact.graph) + ("" if fact.verified else ", unverified")
+    mark = in_graph(fact.graph) + ("" if fact.verified else ", unverified")
     # What the graph holds is found again by what people write; of anything else the datatype is all there is.
     tail = names.plain(fact.tail, fact.relation) if fact.verified and isinstance(fact.tail, Literal) else None
     return f" -[{names.relation(fact.relation)}{mark}]-> {tail or _whole(fact.tail, names)}"
@@ -154,17 +173,18 @@ def _whole(tail: Term, names: Names) -> str:
     return names.literal(tail) if isinstance(tail, Literal) else names.entity(tail)
 
 
-def _rows(places: Sequence[Place], names: Names) -> list[list[str]]:
+def _rows(places: Sequence[Place], names: _Names) -> list[list[str]]:
     return [
         [
             str(path + 1),
-            names.entity_id(fact.head),
-            names.relation_id(fact.relation),
-            names.literal(fact.tail) if isinstance(fact.tail, Literal) else names.entity_id(fact.tail),
+            here.entity_id(fact.head),
+            here.relation_id(fact.relation),
+            here.literal(fact.tail) if isinstance(fact.tail, Literal) else here.entity_id(fact.tail),
             "verified" if fact.verified else "unverified",
             *([fact.graph] if fact.graph else ()),
         ]
         for path, _, fact in places
+        for here in (names[fact.graph],)
     ]
 
 

@@ -4,6 +4,8 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Final, TypeAlias
 
+from kg_server.names import in_graph
+
 Written: TypeAlias = Sequence[str] | str
 """A triple as it was written: `[head, relation, tail]`, or a line."""
 
@@ -77,16 +79,11 @@ def columns_of(line: str) -> list[str]:
     return [line[start:end].strip() for start, end in ends]
 
 
-def marked(relation: str, graph: str) -> str:
-    """Return a relation with the mark of the graph that states a fact, as in `capital (P36) [wikidata]`."""
-    return f"{relation} [{graph}]" if graph else relation
-
-
 def unmarked(relation: str, graphs: Collection[str]) -> tuple[str, str]:
     """Return a relation without its mark, and the graph that this names; "" where it names none of the graphs."""
     text = relation.strip()
-    graph = next((name for name in graphs if text.endswith(marked("", name))), "")
-    return (text.removesuffix(marked("", graph)), graph) if graph else (relation, "")
+    graph = next((name for name in graphs if text.endswith(in_graph(name))), "")
+    return (text.removesuffix(in_graph(graph)), graph) if graph else (relation, "")
 
 
 class _Answer:

@@ -11,7 +11,8 @@ from kg_adapters.calls import note_partial, time_left_s
 from kg_adapters.errors import KGError
 from kg_adapters.federated import FederatedGraph
 from kg_adapters.links import LinkRules, same_things
-from kg_adapters.prefixes import JoinedPrefixes
+from kg_adapters.prefixes import Prefixes
+from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
 from kg_server.graphs import GraphSet, OpenedGraph
 from kg_server.memory.checking import Checked, Judged, judge, judge_stated
@@ -105,31 +106,38 @@ class CheckEach:
 
     async def _linked(self, numbers: Sequence[int]) -> dict[int, KeptFact]:
         """Return the triples that their graphs hold of the same things under terms of their own."""
-        graphs = {each.name: here.adapter for each in self._graphs.all if (here := each.known) is not None}
-        rules = dict.fromkeys(graphs, LinkRules())
+        opened = {here.name: here for each in self._graphs.all if (here := each.known) is not None}
         kept = dict[int, KeptFact]()
         try:
-            read = await read_statements(FederatedGraph(graphs, rules), [self._plain[number] for number in numbers])
-            stated = {numbers[place]: each for place, each in read.stated.items()}
-            things = await same_things(
-                graphs, rules, {end for each in stated.values() for end in _ends(each) if isinstance(end, Iri)}
-            )
-            for name, graph in graphs.items():
-                terms = {term: thing.terms.get(name, ()) for term, thing in things.items()}
-                own = {number: _by(terms, each) for number, each in stated.items() if self._marks[number] == name}
-                if not own:
-                    continue
-                described = await graph.describe([mention.node for each in own.values() for mention in each.mentions])
-                known = StatedTriples(own, {}, {}, described)
-                judged = await judge_stated(graph, known, limits=self._limits, allow_unverified=True)
-                for number, fact in judged.facts.items():
-                    if fact.verified:
-                        head, tail = stated[number].head, stated[number].tail
-                        end = fact.tail if tail is None else tail.node
-                        kept[number] = replace(fact, head=head.node, tail=end, graph=name)
+            rules = {name: LinkRules.of(here.settings.links, here.adapter.prefixes) for name, here in opened.items()}
+            for name in opened:
+                if own := [number for number in numbers if self._marks[number] == name]:
+                    # What is written means first what it means in its graph.
+                    adapters = {each: opened[each].adapter for each in (name, *opened)}
+                    kept |= await self._linked_in(name, adapters, rules, own)
         except KGError:
             # Without what links its terms, a triple counts as what its graph says of it by itself.
             return kept
+        return kept
+
+    async def _linked_in(
+        self, name: str, graphs: Mapping[str, KGAdapter], rules: Mapping[str, LinkRules], numbers: Sequence[int]
+    ) -> dict[int, KeptFact]:
+        written = [self._plain[number] for number in numbers]
+        stated = (await read_statements(FederatedGraph(graphs, rules), written)).stated
+        ends = {node for each in stated.values() for node in (each.head.node, each.tail and each.tail.node)}
+        things = await same_things(graphs, rules, {end for end in ends if isinstance(end, Iri)})
+        terms = {term: thing.terms.get(name, ()) for term, thing in things.items()}
+        own = {place: _by(terms, each) for place, each in stated.items()}
+        described = await graphs[name].describe([mention.node for each in own.values() for mention in each.mentions])
+        known = StatedTriples(own, {}, {}, described)
+        judged = await judge_stated(graphs[name], known, limits=self._limits, allow_unverified=True)
+        kept = dict[int, KeptFact]()
+        for place, fact in judged.facts.items():
+            if fact.verified:
+                head, tail = stated[place].head, stated[place].tail
+                end = fact.tail if tail is None else tail.node
+                kept[numbers[place]] = replace(fact, head=head.node, tail=end, graph=name)
         return kept
 
     def _reason(self, number: int, refused: Mapping[str, Mapping[int, str]], failed: Mapping[str, KGError]) -> str:
@@ -153,10 +161,6 @@ def _first(judged: Iterable[Judged], *, verified: bool) -> dict[int, KeptFact]:
     return chosen
 
 
-def _ends(stated: Stated) -> Sequence[Node]:
-    return (stated.head.node, *(() if stated.tail is None else (stated.tail.node,)))
-
-
 def _by(terms: Mapping[Iri, Sequence[Iri]], stated: Stated) -> Stated:
     """Return a triple by the terms that a graph has for its ends."""
 
@@ -167,33 +171,27 @@ def _by(terms: Mapping[Iri, Sequence[Iri]], stated: Stated) -> Stated:
     return replace(stated, head=own(stated.head), tail=None if stated.tail is None else own(stated.tail))
 
 
-async def names_over(graphs: GraphSet, names: Collection[str], terms: Collection[Node], max_tokens: int) -> Names:
-    """Return what terms are called in some graphs, the first that have them, or else in another that is open.
-
-    Raises:
-        KGError: None of the graphs answers.
-    """
-    asked = [each for each in graphs.all if each.name in names] or [graphs.first]
+async def names_over(
+    graphs: GraphSet, names: Collection[str], terms: Collection[Node], max_tokens: int
+) -> dict[str, Names]:
+    """Return how each of some graphs shows terms, with the labels of others for those that it does not name."""
+    asked = [each for each in graphs.all if each.name in names]
     found = await graphs.ask_each(lambda here: names_of(here.adapter, terms, max_tokens=max_tokens), asked)
-    given = [each for each in found.values() if isinstance(each, Names)]
     for name, each in found.items():
         if isinstance(each, KGError):
-            if not given:
-                raise each
             note_partial(f"Labels of {name} are missing: {each}")
+    given = [each for each in found.values() if isinstance(each, Names)]
     left = [term for term in terms if not any(term in each.labels for each in given)]
     others = [each for each in graphs.all if each.known is not None and each not in asked]
     if left and others:
         with anyio.move_on_after(min(_ELSEWHERE_S, time_left_s(math.inf) * _SHARE)):
             more = await graphs.ask_each(lambda here: names_of(here.adapter, left, max_tokens=max_tokens), others)
             given += [each for each in more.values() if isinstance(each, Names)]
-    parts = tuple(each.prefixes for each in given)
-    return replace(
-        given[0],
-        labels={term: label for each in reversed(given) for term, label in each.labels.items()},
-        prefixes=JoinedPrefixes(
-            {prefix: space for part in reversed(parts) for prefix, space in part.namespaces.items()},
-            parts=parts,
-            owner=lambda node, _: next((place for place, each in enumerate(given) if node in each.labels), None),
-        ),
-    )
+    labels = {term: label for each in reversed(given) for term, label in each.labels.items()}
+    shown: dict[str, Names] = {}
+    for served in asked:
+        own, here = found[served.name], served.known
+        if not isinstance(own, Names):
+            own = Names(Prefixes() if here is None else here.adapter.prefixes, {})
+        shown[served.name] = replace(own, labels={**labels, **own.labels})
+    return shown

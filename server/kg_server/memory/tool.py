@@ -1,6 +1,6 @@
 """The tools memory-append and memory-read."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
@@ -182,15 +182,15 @@ class MemoryTools:
         adapter = (await self._graphs.opened()).adapter
         return await check(adapter, stated, limits=self._limits, allow_unverified=allow_unverified)
 
-    async def _names(self, facts: Sequence[KeptFact], max_tokens: int) -> Names:
-        """Return what the terms of facts are called."""
+    async def _names(self, facts: Sequence[KeptFact], max_tokens: int) -> Mapping[str, Names]:
+        """Return what the terms of facts are called, by the graphs of the facts."""
         from kg_server.memory.several import names_over
 
         ends = (end for fact in facts for end in (fact.head, fact.tail) if not isinstance(end, Literal))
         terms = dict.fromkeys((*ends, *(fact.relation for fact in facts)))
         if self._graphs.several:
             return await names_over(self._graphs, {fact.graph for fact in facts}, terms, max_tokens)
-        return await names_of((await self._graphs.opened()).adapter, terms, max_tokens=max_tokens)
+        return {"": await names_of((await self._graphs.opened()).adapter, terms, max_tokens=max_tokens)}
 
     async def read(self, memory: Handle, cursor: Cursor | None = None) -> Annotated[CallToolResult, MemoryResult]:
         """Show the paths of a memory."""

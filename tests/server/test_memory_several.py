@@ -1,0 +1,124 @@
+"""Memories of a server of two graphs, which call different things by the same ids and link two that are the same."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+from calls import several_graphs
+from kg_adapters.errors import BackendUnavailable
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.open_options import OnProgress
+from kg_adapters.protocol import KGAdapter
+from kg_server.graphs import GraphSet
+from memories import facts_of, remembering
+
+LABEL = "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix owl: <http://www.w3.org/2002/07/owl#> ."
+PEOPLE = f"""{LABEL} @prefix ex: <http://people.example/> .
+ex:x1 rdfs:label "Ann Lee"@en ; ex:r ex:x2 . ex:x2 rdfs:label "Ulm"@en . ex:r rdfs:label "born in"@en .
+"""
+FILMS = f"""{LABEL} @prefix ex: <http://films.example/> .
+ex:x1 rdfs:label "Sand"@en ; ex:r ex:x2 . ex:x2 rdfs:label "A. Lee"@en . ex:r rdfs:label "directed by"@en .
+ex:x2 owl:sameAs <http://people.example/x1> .
+"""
+IDS = ["ex:x1", "ex:r", "ex:x2"]
+BORN, DIRECTED = (
+    "Ann Lee (ex:x1) -[born in (ex:r) [people]]-> Ulm (ex:x2)",
+    "Sand (ex:x1) -[directed by (ex:r) [films]]-> ",
+)
+
+
+@pytest.fixture
+def people(graph_of: Callable[[str], LocalAdapter]) -> LocalAdapter:
+    return graph_of(PEOPLE)
+
+
+@pytest.fixture
+def both(people: LocalAdapter, graph_of: Callable[[str], LocalAdapter]) -> GraphSet:
+    return several_graphs({"people": people, "films": graph_of(FILMS)})
+
+
+async def down(_: OnProgress) -> KGAdapter:
+    raise BackendUnavailable("The endpoint is down.")
+
+
+async def hanging(_: OnProgress) -> KGAdapter:
+    await anyio.sleep_forever()
+    raise AssertionError
+
+
+async def test_a_triple_is_kept_with_the_graph_that_holds_it_and_shown_as_that_graph_shows_it(
+    both: GraphSet, tmp_path: Path
+) -> None:
+    async with remembering(both, tmp_path) as memory:
+        kept = await memory.append("Ann Lee | born in | Ulm", ["Sand", "directed by", "A. Lee"])
+        handle = str(kept.data["memory"])
+        rows = [["1", *IDS, "verified", "people"], ["2", *IDS, "verified", "films"]]
+        assert facts_of(kept) == rows
+        assert kept.lines == [BORN, f"{DIRECTED}A. Lee (ex:x2)"]
+        marked = ["ex:x1", "ex:r [films]", "ex:x2"]
+        for again in ((IDS, marked), tuple(kept.lines)):
+            assert (await memory.append(*again, memory=handle)).data["added"] == 0
+        assert (await memory.append(IDS, memory=handle, graph="films")).data["added"] == 0
+        assert facts_of(await memory.read(handle)) == rows
+
+
+async def test_a_fact_of_what_another_graph_calls_otherwise_is_kept_as_it_was_shown(
+    both: GraphSet, tmp_path: Path
+) -> None:
+    async with remembering(both, tmp_path) as memory:
+        kept = await memory.append(
+            ["Sand (ex:x1)", "directed by (ex:r) [films]", "Ann Lee (<http://people.example/x1>)"],
+            "Ann Lee | born in | Ulm",
+        )
+    assert [row[0::4] for row in facts_of(kept)] == [["1", "verified"], ["1", "verified"]]
+    assert kept.lines == [f"{DIRECTED}Ann Lee (<http://people.example/x1>) -[born in (ex:r) [people]]-> Ulm (ex:x2)"]
+
+
+async def test_what_no_graph_holds_is_refused_by_each_or_kept_as_of_the_first_that_reads_it(
+    both: GraphSet, tmp_path: Path
+) -> None:
+    async with remembering(both, tmp_path) as memory:
+        refused = await memory.append(["ex:x2", "ex:r", "ex:x1"], ["Sand", "directed by [people]", "A. Lee"])
+        kept = await memory.append(["ex:x2", "ex:r", "ex:x1"], ["Sand", "directed by", '"x"'], allow_unverified=True)
+    assert refused.is_error
+    first, second = refused.text.splitlines()[1:]
+    assert "people: the graph has it only the other way round" in first
+    assert "films: the graph has it only the other way round" in first
+    assert "people: No entity matches 'Sand'" in second
+    assert "films:" not in second
+    assert [row[4:] for row in facts_of(kept)] == [["unverified", "people"], ["unverified", "films"]]
+    assert "directed by (ex:r) [films], unverified]->" in kept.text
+
+
+async def test_a_graph_that_is_down_or_hangs_leaves_the_facts_of_others_alone(
+    people: LocalAdapter, both: GraphSet, tmp_path: Path
+) -> None:
+    async with remembering(both, tmp_path) as memory:
+        handle = await memory.begin(IDS, ["ex:x1", "ex:r [films]", "ex:x2"])
+    async with remembering(several_graphs({"people": people, "films": down}), tmp_path) as memory:
+        kept = await memory.append(IDS, "Sand | directed by | A. Lee")
+        read = await memory.read(handle)
+    assert facts_of(kept) == [["1", *IDS, "verified", "people"]]
+    assert "films: The endpoint is down. Call again." in kept.text
+    assert read.lines == [
+        BORN,
+        "x1 (<http://films.example/x1>) -[r (<http://films.example/r>) [films]]-> x2 (<http://films.example/x2>)",
+    ]
+    assert "Labels of films are missing: The endpoint is down." in read.text
+    async with remembering(several_graphs({"films": hanging, "people": people}), tmp_path) as memory:
+        kept = await memory.append(["ex:x1", "ex:r [people]", "ex:x2"])
+        assert facts_of(await memory.read(str(kept.data["memory"]))) == [["1", *IDS, "verified", "people"]]
+        assert BORN in await memory.resource(str(kept.data["memory"]))
+
+
+async def test_a_memory_is_refused_where_a_graph_of_its_facts_is_not_served(
+    people: LocalAdapter, both: GraphSet, tmp_path: Path
+) -> None:
+    async with remembering(both, tmp_path) as memory:
+        alone, mixed = [await memory.begin(*triples) for triples in ([IDS], [IDS, ["ex:x1", "ex:r [films]", "ex:x2"]])]
+    async with remembering(several_graphs({"people": people, "dbpedia": people}), tmp_path) as memory:
+        assert facts_of(await memory.read(alone)) == [["1", *IDS, "verified", "people"]]
+        refused = await memory.read(mixed)
+    assert "belongs to the graph 'films'; this server answers from 'people', 'dbpedia'" in refused.text
