@@ -15,6 +15,7 @@ from rich.text import Text
 from kg_boundary.shown import visible_line, visible_lines
 from kg_server.answers.results import CandidatesResult, NeighborsResult, ObserveResult, PathsResult, Result
 from kg_server.commands.config import block_for, launch
+from kg_server.commands.graph_words import NamedGraph
 from kg_server.commands.invocation import Invocation
 from kg_server.commands.output import FailuresForPeople, escape_what_cannot_be_shown, only_cause, text_of
 from kg_server.compose.tool import ComposeResult
@@ -179,7 +180,7 @@ async def _answer(server: StdioServerParameters, console: Console) -> int:
 
 def _connect(console: Console) -> None:
     """Show what makes an assistant start the server that was just seen."""
-    block = block_for("claude", launch(Invocation({}), "sample"))
+    block = block_for("claude", launch(Invocation({}), [NamedGraph(None, "sample")]))
     console.print(
         Text.assemble("\n", ("Now connect your assistant", "bold"), " with this block, or let it be written:")
     )

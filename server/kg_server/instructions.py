@@ -1,16 +1,23 @@
 """What a model reads once of the server: which tool answers what, of the tools that its caller may call."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
-from kg_boundary.shown import in_quotes
-from kg_server.graphs import GraphSet
-from kg_server.schema import MAX_EXAMPLE, facts_with_examples
+from kg_boundary.shown import in_quotes, shown_within
+from kg_server.graphs import GraphSet, ServedGraph
+from kg_server.schema import MAX_EXAMPLE, facts_with_examples, in_brief
 
+ONE: Final = "Answer from the knowledge graph {name}, and cite its triples. {facts}"
+SEVERAL: Final = """\
+Answer from these knowledge graphs, and cite their triples. The argument `graph` names one; without it Retrieve asks \
+all, other tools the first."""
+NOT_OPEN: Final = "not open yet"
+ELSEWHERE: Final = "elsewhere, Schema tells what it knows"
+MAX_LINE: Final = 60
 INSTRUCTIONS: Final = """\
-Answer from the knowledge graph {name}, and cite its triples. {facts}
+{beginning}
 {ways}
 Ids: {ids} A name that is exactly one thing's stands for its id. Results show both, as in `label (id)`.
 Every typed answer has `status`, `knowledge` and `summary`.
@@ -32,31 +39,52 @@ MAX_ABOUT: Final = 400
 _HANDSHAKES: Final = frozenset({"initialize", "server/discover"})
 
 
-def instructions_for(graphs: GraphSet, tools: Collection[str], about: str = "") -> str:
+def instructions_for(graphs: GraphSet, tools: Collection[str], lines: Sequence[str], about: str = "") -> str:
     """Return the instructions for a model that has these tools.
 
     Args:
         graphs: The graphs that are served, as far as they are open.
         tools: The names of the tools.
-        about: What the notes of the graph's owner say it is about, on one line.
+        lines: A line for each of several graphs.
+        about: What the notes of the only graph's owner say it is about, on one line.
     """
-    here = graphs.first.known
-    bare = here is not None and here.adapter.prefixes.entities is not None
+    bare = any(each.known is not None and each.known.adapter.prefixes.entities is not None for each in graphs.all)
     ids = "as the graph writes them, or prefixed names, or full IRIs." if bare else "prefixed names or full IRIs."
-    facts = ""
+    known = ((question, [way for way in ways if way.split()[0] in tools]) for question, ways in WAYS)
+    parts = [f"{question}, {' or '.join(ways)}" for question, ways in known if ways]
+    if KEEPING in tools:
+        parts.append(f"then {KEEPING} keeps the triples that answer")
+    beginning = "\n".join((SEVERAL, *lines)) if graphs.several else _beginning(graphs.first, tools, about)
+    return INSTRUCTIONS.format(beginning=beginning, ids=ids, ways=f"By question: {'; '.join(parts)}.")
+
+
+def _beginning(graph: ServedGraph, tools: Collection[str], about: str) -> str:
+    here, facts = graph.known, ""
     if here is not None and here.profile is not None:
         facts = facts_with_examples(here.profile, here.adapter.vocabulary)
     if not facts and "Schema" in tools:
         facts = UNTOLD
     if about:
         facts = f"Its owner notes: {in_quotes(about, MAX_ABOUT)}. {facts}".rstrip()
-    known = ((question, [way for way in ways if way.split()[0] in tools]) for question, ways in WAYS)
-    parts = [f"{question}, {' or '.join(ways)}" for question, ways in known if ways]
-    if KEEPING in tools:
-        parts.append(f"then {KEEPING} keeps the triples that answer")
-    return INSTRUCTIONS.format(
-        name=in_quotes(graphs.first.name, MAX_EXAMPLE), facts=facts, ids=ids, ways=f"By question: {'; '.join(parts)}."
-    )
+    return ONE.format(name=in_quotes(graph.name, MAX_EXAMPLE), facts=facts)
+
+
+async def lines_of(graphs: GraphSet) -> Sequence[str]:
+    """Return a line for each of several graphs: what it is about, how large it is, which kinds of facts it has."""
+    return [f"{each.name}: {await _described(each)}" for each in graphs.all] if graphs.several else ()
+
+
+async def _described(graph: ServedGraph) -> str:
+    here, parts = graph.known, list[str]()
+    if about := (await graph.notes.read()).about:
+        parts.append(shown_within(about, MAX_LINE))
+    if here is None:
+        return "; ".join((*parts, NOT_OPEN))
+    profile = here.profile
+    if profile is None and not here.adapter.remote:
+        profile = await here.adapter.profile()
+    parts.append(ELSEWHERE if profile is None else in_brief(profile, classes=not parts))
+    return "; ".join(parts)
 
 
 class Instructing:
@@ -77,4 +105,5 @@ class Instructing:
         if ctx.method not in _HANDSHAKES or not isinstance(result, dict):
             return result
         about = (await self._graphs.first.notes.read()).about
-        return {**result, "instructions": instructions_for(self._graphs, self._tools(), about)}
+        lines = await lines_of(self._graphs)
+        return {**result, "instructions": instructions_for(self._graphs, self._tools(), lines, about)}

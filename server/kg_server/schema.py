@@ -10,6 +10,7 @@ from kg_adapters.folding import fold
 from kg_adapters.labels import RDF_TYPE, Vocabulary
 from kg_adapters.models import Count
 from kg_adapters.profile import (
+    COMPARED,
     VALUE_KINDS,
     ClassProfile,
     GraphProfile,
@@ -92,6 +93,19 @@ def kinds_of_facts(profile: GraphProfile) -> str:
     counted = [_counted(there[kind], _KINDS[kind]) for kind in VALUE_KINDS if kind in there]
     missing = [f"no {_KINDS[kind]}" for kind in ("date", "number") if kind not in there]
     return f"Literals besides names: {', '.join((*counted, *missing))}."
+
+
+MOST_IN_BRIEF: Final = 3
+"""How many classes are named where a graph is described on one line."""
+
+
+def in_brief(profile: GraphProfile, *, classes: bool) -> str:
+    """Return how large a graph is, perhaps its largest classes, and the kinds of its values, in few words."""
+    labels = [each.label for each in stated_classes(profile) if each.label is not None][:MOST_IN_BRIEF]
+    among = f" ({shown_within(', '.join(labels), MAX_LABEL)})" if labels and classes else ""
+    kinds = ", ".join(_KINDS[each.kind] for each in profile.values if each.kind in COMPARED)
+    size = Count(profile.everything.instances, exact=not profile.sampled).of("thing")
+    return f"{size}{among}; {kinds or 'no dates, no numbers'}"
 
 
 def facts_with_examples(profile: GraphProfile, vocabulary: Vocabulary) -> str:

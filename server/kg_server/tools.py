@@ -4,6 +4,7 @@ What is behind a door is loaded when it is first opened, so that a server lists 
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Annotated, Final, TypeAlias
 
 import anyio
@@ -26,9 +27,11 @@ from kg_server.answers.results import (
     PathsResult,
     SchemaResult,
     SparqlResult,
+    token_count,
 )
 from kg_server.concurrency import load, reporting
 from kg_server.graphs import GraphName, GraphSet, OpenedGraph
+from kg_server.instructions import lines_of
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.settings import Settings
 
@@ -37,6 +40,8 @@ GRACE_S: Final = 0.25
 """How long after its deadline a query that does not end by itself is ended: what ends it has a better reason."""
 MAX_TEXTS: Final = 50
 """How many texts one call of Retrieve takes."""
+_LEAST_ROOM: Final = 300
+"""How many tokens of an answer that several graphs share each of them has at least."""
 _SEARCHING_SHARE: Final = 0.9
 """What part of its time observe searches; what is left is for the entities and the answer."""
 
@@ -67,7 +72,7 @@ class Tools:
         """Add every tool that a graph supports."""
         reads = reading(self._graphs)
         server.provide(self.observe, "observe", reads)
-        server.provide(self.retrieve, "Retrieve", reads)
+        server.provide(self.retrieve, "Retrieve", reads, spans=True)
         server.provide(self.get_neighbor, "GetNeighbor", reads)
         server.provide(self.get_path, "GetPath", reads)
         server.provide(self.feature, "Feature", reads)
@@ -136,13 +141,17 @@ class Tools:
         `match` is exact, close (misspelled), loose (similar only) or none. `type` keeps only instances of a class.
         """
         await load("kg_server.naming.retrieval")
-        from kg_server.naming.retrieval import retrieval
+        from kg_server.naming.retrieval import grouped, retrieval
 
-        here = await self._graphs.opened(graph)
-        answer = await retrieval(
-            here.adapter, here.meaning, text=text, limit=limit, type=type, max_tokens=self._settings.max_tokens
-        )
-        return answer.to_mcp()
+        asked = self._graphs.all if graph is None else self._graphs.chosen(graph)
+        room = max(self._settings.max_tokens // len(asked), _LEAST_ROOM)
+
+        def found(here: OpenedGraph) -> Awaitable[Answer]:
+            return retrieval(here.adapter, here.meaning, text=text, limit=limit, type=type, max_tokens=room)
+
+        if len(asked) == 1:
+            return (await found(await asked[0].opened())).to_mcp()
+        return grouped(await self._graphs.ask_each(found)).to_mcp()
 
     async def get_neighbor(
         self,
@@ -269,13 +278,14 @@ class Tools:
         await load("kg_server.schema_view")
         from kg_server.schema_view import schema_view
 
-        budget = max_tokens or self._settings.max_tokens
         here = await self._graphs.opened(graph)
         notes = await here.notes.read()
+        others = await lines_of(self._graphs) if graph is None and about is None else ()
+        budget = (max_tokens or self._settings.max_tokens) - sum(map(token_count, others))
         answer = await schema_view(
             here.adapter, here.meaning, here.schemas, about=about, max_tokens=budget, notes=notes
         )
-        return answer.to_mcp()
+        return replace(answer, lines=(*others, *answer.lines)).to_mcp()
 
     async def sparql(
         self,

@@ -197,7 +197,7 @@ def call(
             autocompletion=complete_argument,
         ),
     ] = None,
-    graph: options.Graph = None,
+    graph: options.Graphs = None,
     output: Annotated[
         Output, typer.Option(help="The format: the answer as text or JSON, or its rows as a table.")
     ] = "text",
@@ -207,7 +207,7 @@ def call(
     cache_folder: options.CacheFolder = None,
 ) -> None:
     """Call one tool and print its answer, for example: call GetNeighbor Q1490 relation=P36."""
-    settings = invocation(context).load(graph=graph, cache_folder=cache_folder).settings
+    settings = invocation(context).load_for_any(graph=graph, cache_folder=cache_folder).settings
     written = split_arguments(arguments or [])
     import anyio
 

@@ -7,7 +7,7 @@ import shlex
 import stat
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Annotated, Final, Literal, TypeAlias
@@ -24,6 +24,7 @@ from kg_boundary.secrets import Redactor
 from kg_boundary.shown import in_quotes
 from kg_server.commands import options
 from kg_server.commands.commented_json import read_commented, with_member
+from kg_server.commands.graph_words import NamedGraph
 from kg_server.commands.installation import lasting_command
 from kg_server.commands.invocation import Invocation, invocation, may_hold_secret
 from kg_server.commands.output import say, warn
@@ -324,7 +325,7 @@ _BY_HAND: Final = "add the block by hand, or name another file with --file."
 def config(
     context: typer.Context,
     host: Annotated[Host, typer.Argument(metavar="CLIENT", help="The MCP client.")],
-    graph: options.GraphArgument = None,
+    graph: options.GraphArguments = None,
     server: Annotated[
         str | None,
         typer.Option(
@@ -356,11 +357,12 @@ def config(
     if _NAME.fullmatch(name) is None:
         raise InvalidRequest("--name takes up to 64 letters, digits, hyphens and underscores, as in --name people.")
     called = invocation(context)
-    loaded = (called.load if server is None else called.load_for_any)(graph=graph)
+    loaded = called.load_for_any(graph=graph)
     settings = loaded.settings
     if server is None:
-        require_graph(settings.graph)
-        whole: Server = launch(called, settings.graph, loaded.name)
+        graphs = [NamedGraph(name, each.graph) for name, each in settings.graphs.items()]
+        graphs = graphs or [NamedGraph(loaded.name, settings.graph)]
+        whole: Server = launch(called, graphs)
     else:
         whole = _remote(server, graph, settings)
     shown = whole if show_secrets else without_secrets(whole, settings.redactor)
@@ -376,8 +378,8 @@ def config(
         print(block.text)
 
 
-def _remote(url: str, graph: str | None, settings: Settings) -> Remote:
-    if graph is not None:
+def _remote(url: str, graph: list[str] | None, settings: Settings) -> Remote:
+    if graph:
         raise InvalidRequest("A hosted server has its own graph: give --server or a graph, not both.")
     if problem := base_url_problem(url):
         raise InvalidRequest(f"--server is not the URL of a server: {problem}.")
@@ -449,18 +451,31 @@ def _require_shown_as_it_is(text: str) -> None:
         ) from error
 
 
-def launch(called: Invocation, graph: str, name: str | None = None) -> Launch:
-    """Return how a client starts this very installation with the settings of this run, by absolute paths.
+def _whole(named: NamedGraph) -> str:
+    """Return a graph as it is called from any folder.
 
     Raises:
-        InvalidRequest: This runs from a cache, and nothing could install it again.
+        InvalidRequest: There is no such graph.
+    """
+    graph = named.graph or ""
+    require_graph(graph)
+    path = path_of(graph)
+    return graph if path is None else str(path.resolve())
+
+
+def launch(called: Invocation, graphs: Sequence[NamedGraph]) -> Launch:
+    """Return how a client starts this very installation with the settings of this run, by absolute paths.
+
+    Args:
+        called: This run.
+        graphs: The graphs.
+
+    Raises:
+        InvalidRequest: This runs from a cache, and nothing could install it again, or there is no such graph.
     """
     command, *words = lasting_command(called.environ)
     file = ["--config", str(called.config.resolve())] if called.config is not None else []
-    path = path_of(graph)
-    where = graph if path is None else str(path.resolve())
-    if name is not None:
-        where = f"{name}={where}"
+    named = [f"{each.name}={_whole(each)}" if each.name is not None else _whole(each) for each in graphs]
     environment = {key: value for key, value in sorted(called.environ.items()) if key.startswith(ENVIRONMENT_PREFIX)}
     environment.pop(f"{ENVIRONMENT_PREFIX}GRAPH", None)
-    return Launch(command, (*words, *file, "serve", where), environment)
+    return Launch(command, (*words, *file, "serve", *named), environment)

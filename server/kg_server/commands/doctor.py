@@ -45,7 +45,7 @@ class Finding:
 
 def doctor(
     context: typer.Context,
-    graph: options.GraphArgument = None,
+    graph: options.GraphArguments = None,
     deep: Annotated[
         bool, typer.Option("--deep", help="Compare every file of a store with the checksums of its import.")
     ] = False,
@@ -57,11 +57,11 @@ def doctor(
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Check this installation, its settings and a graph, and suggest fixes."""
+    """Check this installation, its settings and its graphs, and suggest fixes."""
     import anyio
 
     called = invocation(context)
-    loaded = called.load(graph=graph)
+    loaded = called.load_for_any(graph=graph)
     if as_json:
         worst = anyio.run(_report_as_json, called, loaded, deep)
     else:
@@ -118,6 +118,15 @@ async def _checked(called: Invocation, loaded: LoadedSettings, deep: bool) -> As
     if loaded.settings.memory.database is not None:
         yield await _remembering(loaded.settings)
     yield await _comparing(loaded.settings)
+    for name in loaded.settings.graphs:
+        async for finding in _checked_graph(loaded.settings.of(name), deep):
+            yield replace(finding, text=f"{name}: {finding.text}")
+    if not loaded.settings.graphs:
+        async for finding in _checked_graph(loaded.settings, deep):
+            yield finding
+
+
+async def _checked_graph(settings: Settings, deep: bool) -> AsyncIterator[Finding]:
     checks: tuple[Callable[[Settings], Awaitable[Finding]], ...] = (
         _reaching,
         partial(_intact, deep=deep),
@@ -125,11 +134,11 @@ async def _checked(called: Invocation, loaded: LoadedSettings, deep: bool) -> As
     )
     for check in checks:
         try:
-            yield await check(loaded.settings)
+            yield await check(settings)
         except (KGError, OSError) as error:
-            yield Finding("fail", f"Graph {loaded.settings.graph}: {error}")
+            yield Finding("fail", f"Graph {settings.graph}: {error}")
             return
-    async for finding in _noted(loaded.settings):
+    async for finding in _noted(settings):
         yield finding
 
 

@@ -11,6 +11,7 @@ from kg_adapters.errors import InvalidRequest
 from kg_adapters.registry import SAMPLES, URLS, path_of
 from kg_boundary.addresses import masked
 from kg_boundary.shown import in_quotes
+from kg_server.settings import Settings
 
 LONGEST_NAME: Final = 16
 FORM: Final = f"letters, digits and hyphens, at most {LONGEST_NAME}"
@@ -62,6 +63,11 @@ def named_graphs(words: Sequence[str], known: Collection[str]) -> list[NamedGrap
         if names.count(name) > 1:
             raise InvalidRequest(f"Two graphs are called {name}. Give each a name of its own, as in films=GRAPH.")
     return found
+
+
+def graph_words(settings: Settings) -> Sequence[str]:
+    """Return the words that name the graphs of the settings, as `named_graphs` reads them."""
+    return [f"{name}={each.graph}" for name, each in settings.graphs.items()] or [settings.graph]
 
 
 def _named(word: str, known: Collection[str]) -> NamedGraph:

@@ -47,6 +47,7 @@ def _argument(setting: str) -> ArgumentInfo:
 GraphArguments: TypeAlias = Annotated[list[str] | None, _argument("graph")]
 GraphArgument: TypeAlias = Annotated[str | None, _argument("graph")]
 Graph: TypeAlias = Annotated[str | None, _option("graph", "GRAPH")]
+Graphs: TypeAlias = Annotated[list[str] | None, _option("graph", "GRAPH", repeatable=True)]
 Notes: TypeAlias = Annotated[Path | None, _option("notes", "FILE")]
 Languages: TypeAlias = Annotated[str | None, _option("languages", "TAG,TAG")]
 MaxTokens: TypeAlias = Annotated[int | None, _option("max_tokens", "N")]

@@ -26,6 +26,7 @@ import typer
 
 from kg_server.commands import options
 from kg_server.commands.addresses import listen, parse_address
+from kg_server.commands.graph_words import graph_words
 from kg_server.commands.graphs import PATIENCE_S, opening
 from kg_server.commands.invocation import invocation
 from kg_server.commands.output import collect_in_small_steps, shown_progress, uncollected, warn
@@ -218,7 +219,7 @@ def serve(  # noqa: PLR0913, PLR0917 - one argument for each option
     """Serve a graph to MCP clients over stdio, or over HTTP with --http."""
     address = None if http is None else parse_address(http)
     with unblocked_standard_error():
-        loaded = invocation(context).load(
+        loaded = invocation(context).load_for_any(
             graph=graph,
             tools=tools,
             read_only=read_only or None,
@@ -242,7 +243,7 @@ def serve(  # noqa: PLR0913, PLR0917 - one argument for each option
 
 def _waiting(settings: Settings) -> str:
     """Return the notice of a server at a terminal: what it waits for, and where questions can be typed."""
-    graph = shlex.quote(settings.redactor.message(settings.graph))
+    graph = shlex.join(map(settings.redactor.message, graph_words(settings)))
     return (
         "Waiting for an MCP client on standard input; clients start this command by themselves. To set one up: "
         f"{APP} config CLIENT {graph} --write. To ask here: {APP} shell {graph}. Ctrl-C ends it."
@@ -326,7 +327,8 @@ async def serve_http(settings: Settings, recorded: Recording, *, served: Served)
                     server.end_subscriptions()
 
                 def announce() -> None:
-                    warn(f"Serving {settings.redactor.message(settings.graph)} at {served_at}")
+                    graph = " and ".join(graph_words(settings))
+                    warn(f"Serving {settings.redactor.message(graph)} at {served_at}")
                     served.on_start(served_at)
 
                 await _listen_to_http(app, announce, stop, listener, settings, tls)

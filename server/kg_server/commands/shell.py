@@ -111,13 +111,13 @@ _EXPRESSION: Final = re.compile(r"[A-Z]\w*\s*\[")
 
 def shell(
     context: typer.Context,
-    graph: options.GraphArgument = None,
+    graph: options.GraphArguments = None,
     output: Annotated[Form, typer.Option(help="The format of answers.")] = "table",
 ) -> None:
     """Open a prompt for tools, Compose expressions and SPARQL, with history and completion."""
     from anyio.from_thread import start_blocking_portal
 
-    settings = invocation(context).load(graph=graph).settings
+    settings = invocation(context).load_for_any(graph=graph).settings
     with start_blocking_portal() as portal, _session(portal, settings) as session:
         session.form = output
         session.read_all(settings.data_folder)

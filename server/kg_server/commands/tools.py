@@ -248,8 +248,7 @@ def _offered(
 
         # The words before the command have not been carried out, and so `--config` is not known.
         called = context.find_object(Invocation) or Invocation({})
-        graph = context.params.get("graph")
-        settings = called.load(graph=graph if isinstance(graph, str) else None).settings
+        settings = called.load_for_any(graph=context.params.get("graph") or None).settings
         async with connected(settings, imports=False) as (opened, client):
             return await work(opened, (await client.list_tools()).tools)
 
@@ -287,13 +286,13 @@ def tools(
     name: Annotated[
         str | None, typer.Argument(metavar="TOOL", help="The tool to describe in full.", autocompletion=complete_tool)
     ] = None,
-    graph: options.Graph = None,
+    graph: options.Graphs = None,
     as_json: options.Json = False,
 ) -> None:
     """List the tools of a graph, or describe one tool with its arguments and examples."""
     import anyio
 
-    known = anyio.run(_tools, invocation(context).load(graph=graph).settings)
+    known = anyio.run(_tools, invocation(context).load_for_any(graph=graph).settings)
     if name is None:
         show(known, (listing(known), f"\nArguments and examples: {APP} tools TOOL"), as_json=as_json)
     else:
@@ -314,14 +313,14 @@ def listing(known: "Sequence[Tool]") -> str:
     return "\n".join(f"{tool.name:<{wide}}  {first_line(tool)}" for tool in known)
 
 
-def page(tool: "Tool", graph: str | None = None) -> str:
+def page(tool: "Tool", graphs: Sequence[str] | None = None) -> str:
     """Return all about a tool: what it answers, its arguments, and calls to copy."""
     schema = Arguments.model_validate(tool.input_schema)
     rows = [each.row(name, required=name in schema.required) for name, each in schema.properties.items()]
     widths = [max(len(row[place]) for row in rows) for place in (0, 1)]
     lines = [tool.name, *(f"  {line}".rstrip() for line in (tool.description or "").splitlines()), "", "Arguments:"]
     lines += [f"  {name:<{widths[0]}}  {form:<{widths[1]}}  {rest}".rstrip() for name, form, rest in rows]
-    calls = EXAMPLES.get(tool.name, ()) if graph in {None, "sample"} else ()
+    calls = EXAMPLES.get(tool.name, ()) if (graphs or ["sample"]) == ["sample"] else ()
     if calls:
         lines += ["", "Examples:", *(f"  {shlex.join([APP, 'call', tool.name, *words])}" for words in calls)]
     return "\n".join(lines)

@@ -1,10 +1,10 @@
 """Errors about a name: the closest known names, and a caret at its place in a text."""
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity
+from kg_adapters.errors import BackendUnavailable, InvalidRequest, KGError, UnknownEntity
 from kg_adapters.federated import FederatedGraph
 from kg_adapters.models import Description
 from kg_adapters.prefixes import Position
@@ -57,6 +57,16 @@ async def unknown_entity(graph: KGAdapter, node: Node, text: str) -> UnknownEnti
 def one_error(errors: Sequence[KGError]) -> KGError:
     """Return one error in place of several, with the texts of all."""
     return errors[0] if len(errors) == 1 else InvalidRequest(" ".join(map(str, errors)))
+
+
+def none_answered(failures: Mapping[str, KGError]) -> KGError:
+    """Return the error of a call that no graph answered, with the reasons of all by their names."""
+    reasons = {str(each): each for each in failures.values()}
+    if len(reasons) == 1:
+        return next(iter(reasons.values()))
+    text = " ".join(f"{name}: {each}" for name, each in failures.items())
+    refused = all(isinstance(each, InvalidRequest | UnknownEntity) for each in failures.values())
+    return InvalidRequest(text) if refused else BackendUnavailable(text)
 
 
 async def require_entity(graph: KGAdapter, text: str) -> Node:

@@ -9,7 +9,7 @@ from typing import Final, TypedDict
 
 from pydantic import TypeAdapter, ValidationError
 
-from kg_adapters.errors import InvalidRequest
+from kg_adapters.errors import InvalidRequest, KGError
 from kg_adapters.models import Candidate, Count
 from kg_adapters.protocol import KGAdapter, SupportsSearchNote
 from kg_adapters.terms import Node
@@ -22,6 +22,7 @@ from kg_server.names import MAX_LABEL, Names, shown_label
 from kg_server.naming.entities import AT_ONCE, MOST_NAMESAKES, MOST_NEAR, POOL, Identity, class_of, identify, judged
 from kg_server.naming.meaning import Meaning
 from kg_server.naming.misspelling import alike
+from kg_server.naming.refusals import none_answered
 
 _COMPARED: Final = 50
 """With how many names each text is compared, about."""
@@ -30,6 +31,51 @@ _MOST_CARDS: Final = 8
 _MOST_SHOWN: Final = 100
 """How many namesakes are shown, where they fit."""
 _WEAKEST_FIRST: Final[Sequence[Verdict]] = ("none", "loose", "close", "exact")
+
+
+def grouped(found: Mapping[str, Answer | KGError]) -> Answer:
+    """Return one answer of what several graphs answered by their names, a part for each; why one did not is said.
+
+    Raises:
+        KGError: None answered.
+    """
+    parts = {name: each for name, each in found.items() if isinstance(each, Answer)}
+    failures = {name: each for name, each in found.items() if isinstance(each, KGError)}
+    if not parts:
+        raise none_answered(failures)
+    results = {name: each.result for name, each in parts.items() if isinstance(each.result, CandidatesResult)}
+    every = list(results.values())
+    texts = dict.fromkeys(text for each in every for text in each.matches or ())
+    whole = "truncated" if failures or any(each.status == "truncated" for each in every) else "ok"
+    result = CandidatesResult(
+        status=whole if failures or any(each.candidates for each in every) else "empty",
+        summary=" ".join(
+            f"{name}: {each if isinstance(each, KGError) else each.result.summary}" for name, each in found.items()
+        ),
+        knowledge="stated" if any(each.knowledge == "stated" for each in every) else "unnamed",
+        match=max((each.match for each in every), key=_WEAKEST_FIRST.index),
+        matches={
+            text: max((each.matches[text] for each in every if each.matches), key=_WEAKEST_FIRST.index)
+            for text in texts
+        }
+        or None,
+        candidates=[[*row, name] for name, each in results.items() for row in each.candidates],
+        missing=" ".join(filter(None, (*(each.missing for each in every), *map(str, failures.values())))) or None,
+        cards={card: rows for name, each in results.items() for card, rows in _cards_in(each, name)} or None,
+        held=[row for each in every for row in each.held or ()] or None,
+        labels={short: text for each in reversed(every) for short, text in (each.labels or {}).items()} or None,
+    )
+    lines = (line for name, each in parts.items() if each.lines for line in (f"In {name}:", *each.lines))
+    return Answer(result, tuple(lines))
+
+
+def _cards_in(result: CandidatesResult, graph: str) -> Iterator[tuple[str, list[list[str]]]]:
+    """Yield the cards of one graph's answer by their ids, with the graph's name."""
+    cards = result.cards or {}
+    if result.card is not None:
+        cards = {result.candidates[0][0]: result.card}
+    for entity, rows in cards.items():
+        yield f"{entity} [{graph}]", rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,8 @@ def test_a_named_graph_is_started_with_its_name_and_what_is_set_for_it(cli: Comm
     assert found["args"] == ["--config", str(tmp_path / "config.toml"), "serve", f"japan={graph}"]
     hidden = "KG_SEXTANT_GRAPHS__FILMS__ENDPOINT__TOKEN"
     assert found["env"] == {**environ, hidden: f"<{hidden}>"}
+    several = entry(cli, f"japan={graph}", "world=sample:world", **environ)
+    assert several["args"] == [*found["args"], "world=sample:world"]
 
 
 def test_the_sample_stays_a_name(cli: CommandLine, tmp_path: Path) -> None:
