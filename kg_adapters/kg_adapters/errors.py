@@ -73,16 +73,13 @@ class UnknownName(UnknownEntity):
     Args:
         name: The name as it was asked for.
         near: What has a name like it, or shares words with it, and is something else.
-        hint: The next step, a full sentence.
     """
 
-    def __init__(self, name: str, *, near: Sequence[str] = (), hint: str = "") -> None:
+    def __init__(self, name: str, *, near: Sequence[str] = ()) -> None:
         self.entity = name
         self.suggestions = tuple(near)
-        parts = [f"No entity matches {in_quotes(name)}."]
-        if near:
-            parts.append(f"Near, not the same: {'; '.join(near)}.")
-        KGError.__init__(self, " ".join(filter(None, (*parts, hint))))
+        like = f" Near, not the same: {'; '.join(near)}." if near else ""
+        KGError.__init__(self, f"No entity matches {in_quotes(name)}.{like}")
 
 
 class UnknownRelation(KGError):

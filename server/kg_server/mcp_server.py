@@ -383,9 +383,8 @@ class SextantServer(MCPServer[None]):
     async def _unknown_resource(self, uri: str) -> str:
         known = [str(each.uri) for each in await self.list_resources()]
         known.extend(each.uri_template.replace("{+", "{") for each in await self.list_resource_templates())
-        return (
-            f"There is no resource {in_quotes(uri, MAX_ECHO)}. There are {', '.join(known)}, with ids percent-encoded."
-        )
+        there = f"There are {', '.join(known)}, with ids percent-encoded." if known else "This caller may read none."
+        return f"There is no resource {in_quotes(uri, MAX_ECHO)}. {there}"
 
 
 def _naming_graphs(properties: dict[str, Schema], graphs: GraphSet | None) -> dict[str, Schema]:
@@ -425,7 +424,6 @@ _IN_LESS_TIME: Final = {
     "Feature": "Or ask for less: a single feature.",
     "Degree": "Or ask for less: a single relation.",
     "Compose": "Or ask for less: a part of the expression.",
-    "Sparql": "Or make the query more selective.",
     "Schema": "The other tools answer without it.",
     "memory-append": "Or append fewer triples at once.",
 }

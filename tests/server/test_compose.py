@@ -204,7 +204,7 @@ async def test_when_every_part_fails_the_call_fails_with_all_reasons(tokyo: Loca
     text = await refused(tokyo, "Retrieve[zzzzqqqq], Neighbor[Q424242, P36]")
     assert text.splitlines() == [
         "None of the 2 parts can be worked out.",
-        "1: No entity matches 'zzzzqqqq'. Retrieve also searches by a description.",
+        "1: No entity matches 'zzzzqqqq'.",
         "2: This graph has no entity 'Q424242'. Retrieve finds the id of a name.",
     ]
     assert (await refused(tokyo, ",".join(["Retrieve[zzzzqqqq]"] * 9))).endswith("\nThe other 4 fail too.")
@@ -213,7 +213,7 @@ async def test_when_every_part_fails_the_call_fails_with_all_reasons(tokyo: Loca
 async def test_an_exact_name_stands_for_an_id_and_nothing_is_computed_from_another(tokyo: LocalAdapter) -> None:
     assert (await composed(tokyo, 'Neighbor["Tokyo", capital]')).plain.text.startswith("Shinjuku.")
     text = await refused(tokyo, 'Neighbor["Kyoto", capital]')
-    assert text == "No entity matches 'Kyoto'. Retrieve also searches by a description."
+    assert text == "No entity matches 'Kyoto'."
 
 
 async def test_the_id_of_a_relation_is_no_node(tokyo: LocalAdapter) -> None:

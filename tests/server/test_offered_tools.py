@@ -34,6 +34,9 @@ async def test_only_the_tools_that_are_set_are_offered_with_the_resources_and_pr
             await client.read_resource("kg://schema")
         with pytest.raises(MCPError, match="no prompt"):
             await client.get_prompt("oda", {"question": "Who?"})
+    async with Client(build_server(tokyo, Settings(hosting=HostingSettings(tools=("Retrieve",))))) as client:
+        with pytest.raises(MCPError, match=r"There is no resource 'kg://schema'. This caller may read none."):
+            await client.read_resource("kg://schema")
 
 
 async def test_a_server_that_only_reads_keeps_no_memories_and_does_not_speak_of_them(tokyo: LocalAdapter) -> None:

@@ -175,7 +175,7 @@ async def test_unknown_and_loose_names_stop_the_query_each_with_its_place(world:
         "line 2, column 3",
         "line 2, column 15",
     ]
-    assert lines[0] == "No entity matches 'Zurnov Tunnel'. Retrieve also searches by a description."
+    assert lines[0] == "No entity matches 'Zurnov Tunnel'."
     assert lines[3] == ("No relation of this graph is called 'crossing'. Near in meaning, not the same: crosses.")
     assert lines[6].startswith("No entity matches 'Ann Leeson'. Near, not the same: Ann Lee")
     assert (await refusal(world, "Sparql", query='ASK { ?x @"Turnov Bridge" ?y }')).splitlines()[0] == (

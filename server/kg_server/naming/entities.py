@@ -297,8 +297,6 @@ _LEAST_TOKENS: Final = 300
 
 _SEVERAL: Final = "Give the id of the one that is meant."
 
-_SEARCH: Final = "Retrieve also searches by a description."
-
 _IDS_BEGIN: Final = ("<", "_:")
 
 
@@ -444,7 +442,7 @@ async def naming_refusal(graph: KGAdapter, identity: Identity) -> KGError:
     nodes = [each.entity for each in identity.named[:SHOWN] or identity.alike[:MOST_NEAR]]
     shown = await told_apart(graph, nodes, namesakes=bool(identity.named))
     if not identity.named:
-        return UnknownName(identity.text, near=shown, hint="" if shown else _SEARCH)
+        return UnknownName(identity.text, near=shown)
     if len(nodes) == 1:
         return InvalidRequest(f"{in_quotes(identity.text, MAX_LABEL)} may mean {shown[0]}. Give its id.")
     more = f"; and {len(identity.named) - SHOWN} more" if len(identity.named) > SHOWN else ""
