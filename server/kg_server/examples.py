@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Annotated, Final, TypeAlias
+from functools import partial
+from typing import Annotated, Final, TypeAlias, TypeVar
 
 from mcp.types import CallToolResult
 from pydantic import Field
 
+from kg_adapters.errors import KGError
 from kg_adapters.profile import COMPARED, ClassProfile, GraphProfile, PropertyProfile
 from kg_adapters.protocol import KGAdapter, known_profile
 from kg_adapters.terms import Iri, Node
@@ -20,7 +22,7 @@ from kg_server.concurrency import load, off_loop
 from kg_server.graphs import GraphSet, OpenedGraph
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.memory.experience import MAX_QUESTION, ExperienceStore, Solved
-from kg_server.names import MAX_LABEL, names_of
+from kg_server.names import MAX_LABEL, in_graph, names_of
 from kg_server.schema import end_of, facts_of, label_of, stated_classes
 
 MAX_TOKENS: Final = 1_000
@@ -44,11 +46,12 @@ _LETTERS: Final = 3
 _WORD: Final = re.compile(r"\w+")
 _OPENING: Final = "\"'“„«(["
 
+T = TypeVar("T")
 Asked: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)]
 
 
 class SolvedResult(Result):
-    """Examples as rows: `[number, question, call, answer, evidence or relation, text]`."""
+    """Examples as rows: `[number, question, graph, call, answer, evidence or relation, text]`."""
 
     solved: list[list[str]]
 
@@ -113,8 +116,16 @@ class _Fact:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What fits a question in one graph: questions and lines about relations, each with how well it fits."""
+
+    questions: Sequence[tuple[float, Solved]] = ()
+    relations: Sequence[tuple[float, str]] = ()
+
+
 class Examples:
-    """What is shown of the first graph as examples for a question.
+    """What is shown as examples for a question: of all graphs that are open, the best of any of them.
 
     Args:
         graphs: The graphs.
@@ -126,7 +137,7 @@ class Examples:
         self._max_tokens = min(max_tokens, MAX_TOKENS)
         self._graphs = graphs
         self._store = store
-        self._facts: tuple[GraphProfile, Sequence[_Fact]] | None = None
+        self._facts: dict[str, tuple[GraphProfile, Sequence[_Fact]]] = {}
 
     def provide(self, server: SextantServer) -> None:
         """Add the tool `Recall`."""
@@ -140,19 +151,27 @@ class Examples:
         """Return questions like one with the calls that answer them, never that one itself, and relations that may fit.
 
         Raises:
-            KGError: The file of solved questions cannot be used, or the graph cannot be asked.
+            KGError: The file of solved questions cannot be used, or the only graph cannot be asked.
         """
-        here = await self._graphs.opened()
-        questions = await _like(here, question, await self._known(here))
-        relations = await self._relations(here, question)
-        shown = [*map(_rows, questions), *([("relation", line)] for line in relations)]
+        found = await self._in_each(question)
+        silent = [name for name, each in found.items() if isinstance(each, KGError)]
+        given = {name if self._graphs.several else "": each for name, each in found.items() if isinstance(each, _Found)}
+        questions = _best(
+            [(score, (name, each)) for name, some in given.items() for score, each in some.questions], MOST_QUESTIONS
+        )
+        relations = _best([each for some in given.values() for each in some.relations], MOST_RELATIONS)
+        shown = [
+            *(_rows(name, each) for _, (name, each) in questions),
+            *([("relation", line)] for _, line in relations),
+        ]
 
         def build(count: int) -> Answer:
             rows = [[str(number), *row] for number, each in enumerate(shown[:count], start=1) for row in each]
+            summary = _summary(min(count, len(questions)), max(0, count - len(questions)))
             return Answer(
                 SolvedResult(
                     status="ok" if rows else "empty",
-                    summary=_summary(min(count, len(questions)), max(0, count - len(questions))),
+                    summary=" ".join((summary, *(f"{name} did not answer." for name in silent))),
                     solved=rows,
                 ),
                 tuple(f"{number}. {kind}: {text}" for number, kind, text in rows),
@@ -160,32 +179,44 @@ class Examples:
 
         return fitted(build, len(shown), self._max_tokens)
 
+    async def _in_each(self, question: str) -> Mapping[str, _Found | KGError]:
+        if not self._graphs.several:
+            here = await self._graphs.opened()
+            return {here.name: await self._in(question, here)}
+        there = [each for each in self._graphs.all if each.known is not None]
+        return await self._graphs.ask_each(partial(self._in, question), there)
+
+    async def _in(self, question: str, here: OpenedGraph) -> _Found:
+        return _Found(await _like(here, question, await self._known(here)), await self._relations(here, question))
+
     async def _known(self, here: OpenedGraph) -> Sequence[Solved]:
         """Return the examples of the notes, and solved questions."""
         noted = (
             Solved(question=each.question, calls=each.calls, answers=(each.answer,) if each.answer else (), evidence=())
             for each in (await here.notes.read()).examples
         )
-        solved = () if self._store is None else await self._store.solved(here.adapter.name)
+        solved = () if self._store is None else await self._store.solved(here.name)
         return (*noted, *solved)
 
-    async def _relations(self, here: OpenedGraph, question: str) -> Sequence[str]:
+    async def _relations(self, here: OpenedGraph, question: str) -> Sequence[tuple[float, str]]:
         """Return the relations that a question may need, a line for each with a call that uses it."""
         profile = await known_profile(here.adapter)
-        if self._facts is None or self._facts[0] is not profile:
+        before, facts = self._facts.get(here.name, (None, ()))
+        if before is not profile:
             facts = await off_loop(lambda: _facts(profile, here.adapter), len(profile.everything.properties))
-            self._facts = (profile, facts)
-        _, facts = self._facts
+            self._facts[here.name] = (profile, facts)
         texts = [each.text for each in facts]
         scores = await here.meaning.likeness(question, texts)
         if scores is None:
             await load("kg_adapters.embedding.lexical")
             scores = await off_loop(lambda: _by_letters(without_names(question), texts), len(texts))
-        best = sorted(zip(scores, facts, strict=True), key=lambda each: -each[0])[:MOST_RELATIONS]
-        return await _lines(here.adapter, [each for score, each in best if score > 0])
+        best = _best(list(zip(scores, facts, strict=True)), MOST_RELATIONS)
+        mark = here.name if self._graphs.several else ""
+        lines = await _lines(here.adapter, [each for _, each in best], mark)
+        return [(score, line) for (score, _), line in zip(best, lines, strict=True)]
 
 
-async def _like(here: OpenedGraph, question: str, known: Sequence[Solved]) -> Sequence[Solved]:
+async def _like(here: OpenedGraph, question: str, known: Sequence[Solved]) -> Sequence[tuple[float, Solved]]:
     """Return the questions that are most like one: by words, then by meaning, both with and without names."""
     if not known:
         return ()
@@ -196,22 +227,33 @@ async def _like(here: OpenedGraph, question: str, known: Sequence[Solved]) -> Se
     if whole is not None and bare is not None:
         meant = [(one + other) / 2 for one, other in zip(whole, bare, strict=True)]
         others = [(score, each) for score, (_, each) in zip(meant, others, strict=True)]
-    return [each for score, each in sorted(others, key=lambda found: -found[0])[:MOST_QUESTIONS] if score > 0]
+    return _best(others, MOST_QUESTIONS)
 
 
-async def _lines(graph: KGAdapter, facts: Sequence[_Fact]) -> Sequence[str]:
-    """Return lines such as `film | running time (min) 68…190 | Top[Type[w:K24], w:R36, 1]`."""
+async def _lines(graph: KGAdapter, facts: Sequence[_Fact], mark: str) -> Sequence[str]:
+    """Return lines such as `film | running time (min) 68…190 | Top[Type[w:K24], w:R36, 1]`.
+
+    Args:
+        graph: The graph.
+        facts: What the lines are about.
+        mark: The name of the graph, where there are several.
+    """
     ends = [target for each in facts for target, _ in each.known.targets[:1]]
     names = await names_of(graph, [*(each.known.relation for each in facts), *ends])
     lines: list[str] = []
     for each in facts:
         known, relation = each.known, graph.prefixes.shorten(each.known.relation, "relation")
-        call = f"{'Neighbor' if known.targets else 'Feature'}[…, {relation}]"
+        call = f"{'Neighbor' if known.targets or known.values is None else 'Feature'}[…, {relation}]"
         if isinstance(each.owner.iri, Iri) and known.values is not None and set(COMPARED) & set(known.values.kinds):
             call = f"Top[Type[{graph.prefixes.shorten(each.owner.iri)}], {relation}, 1]"
         end = end_of(known, names, 1, short=True)
-        lines.append(f"{label_of(each.owner)} | {_name(known)}{end} | {call}")
+        lines.append(f"{label_of(each.owner)} | {_name(known)}{in_graph(mark)}{end} | {call}")
     return lines
+
+
+def _best(scored: Sequence[tuple[float, T]], most: int) -> Sequence[tuple[float, T]]:
+    """Return those with the highest scores above 0, the first of equal ones first."""
+    return [each for each in sorted(scored, key=lambda each: -each[0])[:most] if each[0] > 0]
 
 
 def _others(question: str, known: Sequence[Solved]) -> list[tuple[float, Solved]]:
@@ -261,9 +303,10 @@ def _summary(questions: int, relations: int) -> str:
     return f"{solved}; {counted(relations, 'relation')} that may fit." if relations else f"{solved}."
 
 
-def _rows(solved: Solved) -> list[tuple[str, str]]:
+def _rows(graph: str, solved: Solved) -> list[tuple[str, str]]:
     parts = (
         ("question", (solved.question,)),
+        ("graph", (graph,) if graph else ()),
         ("call", solved.calls),
         ("answer", solved.answers[:_SHOWN]),
         ("evidence", solved.evidence[:_SHOWN]),

@@ -91,8 +91,11 @@ def test_notes_that_are_missing_or_wrong_end_the_command_with_advice(cli: Comman
     run = cli.run("notes", str(graph))
     assert (run.code != 0, "--draft" in run.err) == (True, True)
     graph.with_name("japan.notes.md").write_text(NOTES)
-    run = cli.run("notes", str(graph))
-    assert (run.code != 0, "Line 6: 'wdt:P6'" in run.err) == (True, True)
+    settings = tmp_path / "graphs.toml"
+    settings.write_text(f"[graphs.other]\ngraph = 'sample'\n[graphs.japan]\ngraph = '{graph}'\n")
+    for words in (("notes", str(graph)), ("--config", str(settings), "notes", "japan")):
+        run = cli.run(*words)
+        assert (run.code != 0, "Line 6: 'wdt:P6'" in run.err) == (True, True)
 
 
 def test_solved_questions_move_into_the_notes_once_and_those_that_no_longer_hold_stay(cli: CommandLine) -> None:
