@@ -1,17 +1,22 @@
 """Likenesses of tables that people have: flights, countries, and two databases of shops; and how to read them."""
 
+import pickle
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from kg_adapters.files.reader import SourceReader
+from kg_adapters.files.frames import Content, Frame, Note, Problem, ReadOrder, StatementColumns
+from kg_adapters.files.process import send_content
 from kg_adapters.files.recognition import parts_of
 from kg_adapters.files.rows import line_of
-from kg_adapters.files.sources import gather_sources
+from kg_adapters.files.sources import Source, gather_sources
 from kg_adapters.open_options import ReadingLimits
+from kg_adapters.tables.edges import EdgeSurvey
 from kg_adapters.tables.options import TableOptions
+from kg_adapters.tables.passes import Surveyed, SurveyTask, TableTask, plan_sources
 from kg_adapters.tables.report import TableReport
+from kg_adapters.tables.survey import TableSurvey
 
 
 def written(folder: Path, tables: Mapping[str, str | bytes]) -> list[Path]:
@@ -29,7 +34,7 @@ def database(*statements: str) -> bytes:
 
 
 class TablesRead:
-    """Tables that were read together, without a store.
+    """Tables that were read together: in this process, and without a store.
 
     Attributes:
         statements: What they say, as lines without their end.
@@ -40,15 +45,30 @@ class TablesRead:
     """
 
     def __init__(self, folder: Path, tables: Mapping[str, str | bytes], options: TableOptions | None = None) -> None:
-        reader = SourceReader(skip_errors=True, tables=options)
+        self.problems, self.notes = list[str](), list[str]()
+        self._folder = f"{folder}/"
         sources = gather_sources(written(folder, tables)).files
         parts = [part for source in sources for part in parts_of(source, ReadingLimits())]
-        reader.plan_tables(parts)
-        self.statements = [_short(line_of(row)) for part in parts for rows in reader.read(part) for row in rows]
-        self.problems = [problem.removeprefix(f"{folder}/") for problem in reader.problems]
-        self.notes = [note.removeprefix(f"{folder}/") for note in reader.notes]
-        self.reports: dict[str, TableReport] = {report.table: report for report in reader.tables}
-        self.lines = [line.removeprefix(f"{folder}/") for report in reader.tables for line in report.lines()]
+        plans, reports = plan_sources(parts, options or TableOptions(), self._surveyed)
+        columns = [each for part in parts for each in self._sent(part, plans.get(part))]
+        rows = [row for each in columns if isinstance(each, StatementColumns) for row in each.rows()]
+        self.statements = [_short(line_of(row)) for row in rows]
+        self.reports: dict[str, TableReport] = {report.table: report for report in reports}
+        self.lines = [line.removeprefix(self._folder) for report in reports for line in report.lines()]
+
+    def _surveyed(self, source: Source, task: SurveyTask) -> list[Surveyed]:
+        return [each for each in self._sent(source, task) if isinstance(each, TableSurvey | EdgeSurvey)]
+
+    def _sent(self, source: Source, task: TableTask | None) -> list[Content]:
+        sent = list[bytes]()
+        send_content(
+            lambda frame: sent.append(pickle.dumps(frame)), ReadOrder(source, ReadingLimits(), True, table=task)
+        )
+        contents: list[Content] = [frame.content for frame in map(pickle.loads, sent) if isinstance(frame, Frame)]
+        self.problems += [each.text.removeprefix(self._folder) for each in contents if isinstance(each, Problem)]
+        if not isinstance(task, SurveyTask):
+            self.notes += [each.text.removeprefix(self._folder) for each in contents if isinstance(each, Note)]
+        return contents
 
     def about(self, node: str) -> list[str]:
         """Return what is said of a node, given in short."""

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from kg_adapters.errors import InvalidRequest, InvalidSource
-from kg_adapters.files.sources import Source
+from kg_adapters.files.reader import SourceReader
+from kg_adapters.files.sources import Source, gather_sources
 from kg_adapters.importing.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.open_options import ReadingLimits
@@ -521,5 +522,8 @@ def test_parquet_is_read_as_records_are(tmp_path: Path) -> None:
     assert read.notes == ["g.parquet: photo left out: binary values and intervals are no text."]
     half = TablesRead(tmp_path, {"g.parquet": content[: len(content) // 2]})
     assert "a Parquet file ends with a description of its columns" in half.problems[0]
-    spoilt = TablesRead(tmp_path, {"g.parquet": content[:4] + b"\xff" * (len(content) - 12) + content[-8:]})
-    assert [each.partition(": ")[0] for each in spoilt.problems] == ["g.parquet, byte 0"]
+    # The parser dies of this one, and with it the process that reads the file.
+    spoilt = SourceReader(skip_errors=True)
+    damaged = written(tmp_path, {"g.parquet": content[:4] + b"\xff" * (len(content) - 12) + content[-8:]})
+    assert list(spoilt.read(gather_sources(damaged).files[0])) == []
+    assert [each.partition(": ")[0] for each in spoilt.problems] == [f"{tmp_path}/g.parquet, byte 0"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import pyoxigraph as ox
 
@@ -14,8 +14,10 @@ from kg_adapters.errors import BackendError, InvalidSource, KGError
 from kg_adapters.files.rows import Row, StatementColumn
 from kg_adapters.files.sources import Source
 from kg_adapters.open_options import ReadingLimits, Refused, setting
-from kg_adapters.tables.passes import Surveyed, TableTask
 from kg_adapters.worker_process import WorkerEnded, WorkerProcess
+
+if TYPE_CHECKING:  # numpy, which the process of a file that is no table does without
+    from kg_adapters.tables.passes import Surveyed, TableTask
 
 OUT_OF_MEMORY: Final = 75
 """The exit code of a process whose memory did not suffice."""
@@ -42,7 +44,7 @@ class ReadOrder:
     salvage: bool
     languages: tuple[str, ...] = ("en", "mul")
     label_keys: tuple[str, ...] = ()
-    table: TableTask | None = None
+    table: "TableTask | None" = None
     hash_seed: int | None = None
 
 
@@ -89,7 +91,7 @@ class StatementColumns:
         return [row for column in self.columns for row in column.rows()]
 
 
-Content: TypeAlias = StatementLines | StatementColumns | Surveyed | ox.Quad | Problem | Note | End | None
+Content: TypeAlias = "StatementLines | StatementColumns | Surveyed | ox.Quad | Problem | Note | End | None"
 
 
 @dataclass(frozen=True, slots=True)

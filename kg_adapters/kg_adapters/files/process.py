@@ -6,8 +6,9 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import pyoxigraph as ox
 
@@ -23,7 +24,6 @@ from kg_adapters.files.frames import (
     StatementColumns,
     StatementLines,
 )
-from kg_adapters.files.json_graphs import LabelKeys, read_graph_json, read_subgraphs
 from kg_adapters.files.nesting import WatchedText
 from kg_adapters.files.rdf import RdfDocument, names_schema_org, with_context, with_dates
 from kg_adapters.files.recognition import BAD_FILE, SourceBytes, opened, unreadable
@@ -41,12 +41,13 @@ from kg_adapters.files.sources import (
 )
 from kg_adapters.open_options import ReadingLimits, Refused, setting
 from kg_adapters.tables.iris import TABLE_PREFIXES
-from kg_adapters.tables.parquet import parquet_batches
-from kg_adapters.tables.passes import Surveyed, SurveyTask, WriteTask, planned_statements, survey_tables
-from kg_adapters.tables.records import json_batches
 from kg_adapters.tables.rows import TableBatch, csv_batches
 from kg_adapters.tables.sqlite import sqlite_batches
 from kg_adapters.worker_process import Send, limit_memory
+
+# What only tables need, numpy above all, is imported where a table is read.
+if TYPE_CHECKING:
+    from kg_adapters.tables.passes import Surveyed
 
 _Term: TypeAlias = "ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple | ox.DefaultGraph"
 
@@ -119,7 +120,7 @@ class FrameWriter:
             self._sent += sum(len(column.heads) for column in columns)
             self._send(StatementColumns(columns))
 
-    def surveyed(self, found: Surveyed) -> None:
+    def surveyed(self, found: "Surveyed") -> None:
         """Send what is known about a table."""
         self._send(found)
 
@@ -213,6 +214,9 @@ _MB: Final = 1_000_000
 
 _HEAD: Final = 1 << 16
 
+_NUMERIC: Final = frozenset({GRAPH_JSON, KGDATA, *TABLES})
+"""The files that are read with numpy."""
+
 
 def send_file(_requests: Iterator[object], send: Send, order: ReadOrder) -> None:
     """Send the statements of a file, up to its end or to the first problem.
@@ -220,16 +224,28 @@ def send_file(_requests: Iterator[object], send: Send, order: ReadOrder) -> None
     Raises:
         InvalidSource: The file is not what it should be.
     """
+    if order.source.ending in _NUMERIC:
+        # Before the limit, as its threads take address space: a lot of it on a machine with many cores.
+        import_module("numpy")
     limit_memory(order.limits.memory * _MB)
-    quiet = order.salvage and isinstance(order.table, SurveyTask)
-    writer = FrameWriter(order.source.path, send, order.limits, salvage=order.salvage, quiet=quiet)
-    prefixes: Mapping[str, str] = {}
     try:
-        with suppress(Stopped):
-            prefixes = _send_content(order, writer)
-        writer.end(prefixes)
+        send_content(send, order)
     except MemoryError:
         os._exit(OUT_OF_MEMORY)
+
+
+def send_content(send: Send, order: ReadOrder) -> None:
+    """Send the statements of a file as `send_file` does, whatever memory that takes.
+
+    Raises:
+        InvalidSource: The file is not what it should be.
+    """
+    quiet = order.salvage and order.table is not None and order.table.surveys
+    writer = FrameWriter(order.source.path, send, order.limits, salvage=order.salvage, quiet=quiet)
+    prefixes: Mapping[str, str] = {}
+    with suppress(Stopped):
+        prefixes = _send_content(order, writer)
+    writer.end(prefixes)
 
 
 def _send_content(order: ReadOrder, writer: FrameWriter) -> dict[str, str]:
@@ -241,6 +257,8 @@ def _send_content(order: ReadOrder, writer: FrameWriter) -> dict[str, str]:
             if source.ending in TABLES:
                 _send_tables(order, _tables(order, text, writer), writer)
             elif source.ending == KGDATA:
+                from kg_adapters.files.json_graphs import read_subgraphs
+
                 writer.columns(read_subgraphs(text, str(source.path), writer.problem, writer.note))
             elif source.ending in READ_WHOLE:
                 writer.statements(_whole(order, text, writer))
@@ -264,6 +282,8 @@ def _whole(order: ReadOrder, text: WatchedText, writer: FrameWriter) -> Iterator
     """Return the statements of a file that is not RDF."""
     source, limits = order.source, order.limits
     if source.ending == GRAPH_JSON:
+        from kg_adapters.files.json_graphs import LabelKeys, read_graph_json
+
         return read_graph_json(text, str(source.path), writer.problem, LabelKeys(order.label_keys))
     return EntityReader(str(source.path), writer.problem, order.languages, limits).read(text)
 
@@ -273,13 +293,19 @@ def _tables(order: ReadOrder, text: WatchedText, writer: FrameWriter) -> Iterato
     if source.ending in SQLITE:
         return sqlite_batches(source, text, writer.problem, writer.note, limits)
     if source.ending == PARQUET:
+        from kg_adapters.tables.parquet import parquet_batches
+
         return parquet_batches(source, text, writer.problem, writer.note, limits)
     if source.ending in {RECORDS, ENTRIES, *JSON_LINES}:
+        from kg_adapters.tables.records import json_batches
+
         return json_batches(source, text, writer.problem, writer.note, limits)
     return csv_batches(source, text, writer.problem, limits)
 
 
 def _send_tables(order: ReadOrder, tables: Iterator[TableBatch], writer: FrameWriter) -> None:
+    from kg_adapters.tables.passes import SurveyTask, WriteTask, planned_statements, survey_tables
+
     match order.table:
         case SurveyTask() as task:
             for found in survey_tables(task, tables, writer.problem, writer.tick):

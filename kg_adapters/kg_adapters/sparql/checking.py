@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kg_adapters.errors import BackendError, InvalidRequest
-from kg_adapters.sparql.solutions import Form
 from kg_adapters.terms import Iri
 from kg_adapters.worker_pool import WorkerPool, WorkerTimeout
 from kg_adapters.worker_process import WorkerEnded
+
+if TYPE_CHECKING:  # pydantic, which the process that checks does without
+    from kg_adapters.sparql.solutions import Form
 
 CHECK_S: Final = 10.0
 _WORKERS: Final = 2
@@ -24,7 +26,7 @@ class ReadOnlyQuery:
         named: The IRIs that its patterns name.
     """
 
-    form: Form
+    form: "Form"
     text: str
     named: tuple[Iri, ...]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from kg_adapters.files.rdf import Problem
 from kg_adapters.files.rows import StatementColumn
@@ -28,6 +28,7 @@ class SurveyTask:
         ids: Whether only those are wanted that are different in each row.
     """
 
+    surveys: ClassVar = True
     options: TableOptions
     edges: Mapping[str, EdgeColumns] = field(default_factory=dict[str, EdgeColumns])
     joined: Mapping[str, Joined] = field(default_factory=dict[str, Joined])
@@ -42,6 +43,7 @@ class WriteTask:
         plans: What becomes of each table, by its name.
     """
 
+    surveys: ClassVar = False
     plans: Mapping[str, Plan]
 
 
