@@ -125,7 +125,13 @@ SHAPES: Mapping[str, Callable[[Queries], Built]] = {
     "EdgeQueries.around": _around,
     "EdgeQueries.spans": _one(lambda queries: queries.edges.spans(SPANS, Scope("both"), labelled=True)),
     "EdgeQueries.degrees": lambda queries: (queries.edges.degrees(ENTITIES, scope) for scope in SCOPES),
+    "EdgeQueries.neighbor_counts": _one(lambda queries: queries.edges.neighbor_counts(ENTITIES)),
     "EdgeQueries.stated": _stated,
+    "EdgeQueries.joined": lambda queries: (
+        queries.edges.joined(iri("a"), iri("東京"), hops, without, 5)
+        for hops in (1, 2, 3)
+        for without in ((), sorted(NAMED))
+    ),
     "DescriptionQueries.labels": _one(lambda queries: queries.descriptions.labels(ENTITIES)),
     "DescriptionQueries.describe": _one(lambda queries: queries.descriptions.describe(ENTITIES, 10)),
     "DescriptionQueries.features": _features,
@@ -151,6 +157,7 @@ SHAPES: Mapping[str, Callable[[Queries], Built]] = {
     "ProfileQueries.types": _samples,
     "ProfileQueries.broader": lambda queries: (queries.profiles.broader(each) for each in (None, [iri("c")])),
     "ProfileQueries.sizes": _one(lambda queries: queries.profiles.sizes(OWNERS)),
+    "ProfileQueries.having": lambda queries: (queries.profiles.having(each) for each in OWNERS),
     "ProfileQueries.declared_inverses": _one(lambda queries: queries.profiles.declared_inverses()),
     "ProfileQueries.pairs": _pairs,
     "SetQueries.answer": _sets,

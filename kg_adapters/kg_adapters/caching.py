@@ -2,10 +2,10 @@
 # ruff: noqa: D102 - what an adapter's methods do is documented on the protocol
 
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from kg_adapters.answer_cache import AnswerCache, CachedAnswer, Question, checked, each, one
 from kg_adapters.labels import Vocabulary
@@ -28,8 +28,10 @@ from kg_adapters.protocol import (
     KGAdapter,
     SupportsEngineNote,
     SupportsFeatureNote,
+    SupportsJoins,
     SupportsLearning,
     SupportsPaths,
+    SupportsRevision,
     SupportsSearchNote,
     SupportsSets,
     SupportsSparql,
@@ -47,6 +49,8 @@ from kg_adapters.surroundings import (
 from kg_adapters.terms import Fact, Iri, Node
 
 T = TypeVar("T")
+_Asking: TypeAlias = Callable[..., Awaitable[Question]]
+"""Returns what an answer is to, from its parts."""
 
 MAX_ENTRIES: Final = 20_000
 EXPIRY_S: Final = 600.0
@@ -96,7 +100,9 @@ class CachingAdapter:
         self._paths = AnswerCache[Question, PathsFound](*size)
         self._answers = AnswerCache[Question, SparqlAnswer](*size)
         self._computed = AnswerCache[Question, Computed](*size)
+        self._revised = adapter if isinstance(adapter, SupportsRevision) else None
         self._take_on(adapter)
+        self._take_on_notes(adapter)
 
     @property
     def name(self) -> str:
@@ -115,16 +121,16 @@ class CachingAdapter:
         return self._adapter.remote
 
     async def labels(self, terms: Collection[Node]) -> Mapping[Node, str]:
-        return await each(self._labels, (), terms, self._adapter.labels)
+        return await each(self._labels, await self._question(), terms, self._adapter.labels)
 
     async def describe(self, terms: Collection[Node]) -> Mapping[Node, Description]:
-        return await each(self._descriptions, (), terms, self._adapter.describe)
+        return await each(self._descriptions, await self._question(), terms, self._adapter.describe)
 
     async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:
         async def ask(missing: Sequence[Node]) -> Mapping[Node, NeighborPage]:
             return await self._adapter.neighbors(replace(request, entities=tuple(missing)))
 
-        question = (
+        question = await self._question(
             request.direction,
             request.relations,
             request.limit_per_relation,
@@ -142,36 +148,36 @@ class CachingAdapter:
         async def ask(missing: Sequence[Node]) -> Mapping[Node, Degree]:
             return await self._adapter.degrees(missing, direction=direction, relations=wanted)
 
-        return await each(self._degrees, (direction, wanted), entities, ask)
+        return await each(self._degrees, await self._question(direction, wanted), entities, ask)
 
     async def contains(self, facts: Collection[Fact]) -> frozenset[Fact]:
         async def ask(missing: Sequence[Fact]) -> Mapping[Fact, bool]:
             return dict.fromkeys(await self._adapter.contains(missing), True)
 
-        return frozenset(await each(self._contained, (), facts, ask))
+        return frozenset(await each(self._contained, await self._question(), facts, ask))
 
     async def features(self, request: FeatureRequest) -> Mapping[Node, FeaturePage]:
         async def ask(missing: Sequence[Node]) -> Mapping[Node, FeaturePage]:
             return await self._adapter.features(replace(request, entities=tuple(missing)))
 
-        return await each(self._features, (request.relations, request.limit), request.entities, ask)
+        return await each(self._features, await self._question(request.relations, request.limit), request.entities, ask)
 
     async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
         async def ask() -> tuple[Candidate, ...]:
             found = await self._adapter.search(text, limit=limit, type=type)
             return tuple(checked(each, Candidate) for each in found)
 
-        return await one(self._found, (text, limit, type), ask)
+        return await one(self._found, await self._question(text, limit, type), ask)
 
     async def find_relations(self, text: str, *, limit: int) -> Sequence[RelationCandidate]:
         async def ask() -> tuple[RelationCandidate, ...]:
             found = await self._adapter.find_relations(text, limit=limit)
             return tuple(checked(each, RelationCandidate) for each in found)
 
-        return await one(self._relations, (text, limit), ask)
+        return await one(self._relations, await self._question(text, limit), ask)
 
     async def schema(self) -> GraphSchema:
-        return await one(self._schemas, (), partial(_asked, GraphSchema, self._adapter.schema))
+        return await one(self._schemas, await self._question(), partial(_asked, GraphSchema, self._adapter.schema))
 
     async def profile(self) -> GraphProfile:
         # An adapter that takes long to learn it knows more of it every time.
@@ -180,60 +186,82 @@ class CachingAdapter:
     async def aclose(self) -> None:
         await self._adapter.aclose()
 
+    async def _question(self, *parts: Hashable) -> Question:
+        """Return what an answer is to, in the graph as it is now."""
+        return parts if self._revised is None else (*parts, await self._revised.revision())
+
     def _take_on(self, adapter: KGAdapter) -> None:
         """Give this adapter the optional abilities of the one that it asks, and no others."""
         if isinstance(adapter, SupportsLearning):
             self.learn_profile, self.known_profile = adapter.learn_profile, adapter.known_profile
         if isinstance(adapter, SupportsPaths):
-            self.paths = partial(_paths, self._paths, adapter)
+            self.paths = partial(_paths, self._paths, self._question, adapter)
+        if isinstance(adapter, SupportsJoins):
+            # The paths that are found among them are cached whole.
+            self.joined, self.neighbor_counts = adapter.joined, adapter.neighbor_counts
         if isinstance(adapter, SupportsSets):
-            self.compute = partial(_compute, self._computed, adapter)
+            self.compute = partial(_compute, self._computed, self._question, adapter)
         if isinstance(adapter, SupportsSparql):
-            self.select = partial(_select, self._answers, adapter)
+            self.select = partial(_select, self._answers, self._question, adapter)
+        if isinstance(adapter, SupportsVectors):
+            self.label_vectors, self.search_vectors = adapter.label_vectors, adapter.search_vectors
+        if isinstance(adapter, SupportsSurroundings):
+            # The numbers in the surroundings of a graph with vectors go with these, and are its own to give.
+            ask = partial(_surroundings, self._arounds, self._question, adapter)
+            self.surroundings: Callable[[SurroundingsRequest], Awaitable[Surroundings]] = (
+                adapter.surroundings if isinstance(adapter, SupportsVectors) else ask
+            )
+
+    def _take_on_notes(self, adapter: KGAdapter) -> None:
         if isinstance(adapter, SupportsSearchNote):
             self.search_note = adapter.search_note
         if isinstance(adapter, SupportsFeatureNote):
             self.feature_note = adapter.feature_note
         if isinstance(adapter, SupportsEngineNote):
             self.engine_note = adapter.engine_note
-        if isinstance(adapter, SupportsVectors):
-            self.label_vectors, self.search_vectors = adapter.label_vectors, adapter.search_vectors
-        if isinstance(adapter, SupportsSurroundings):
-            # The numbers in the surroundings of a graph with vectors go with these, and are its own to give.
-            ask = partial(_surroundings, self._arounds, adapter)
-            self.surroundings: Callable[[SurroundingsRequest], Awaitable[Surroundings]] = (
-                adapter.surroundings if isinstance(adapter, SupportsVectors) else ask
-            )
 
 
 async def _asked(kind: type[T], ask: Callable[[], Awaitable[object]]) -> T:
     return checked(await ask(), kind)
 
 
-async def _paths(kept: AnswerCache[Question, PathsFound], adapter: SupportsPaths, request: PathRequest) -> PathsFound:
-    return await one(kept, (request,), partial(_asked, PathsFound, partial(adapter.paths, request)))
+async def _paths(
+    kept: AnswerCache[Question, PathsFound], question: _Asking, adapter: SupportsPaths, request: PathRequest
+) -> PathsFound:
+    return await one(kept, await question(request), partial(_asked, PathsFound, partial(adapter.paths, request)))
 
 
-async def _compute(kept: AnswerCache[Question, Computed], adapter: SupportsSets, request: SetRequest) -> Computed:
-    return await one(kept, (request,), partial(_asked, Computed, partial(adapter.compute, request)))
+async def _compute(
+    kept: AnswerCache[Question, Computed], question: _Asking, adapter: SupportsSets, request: SetRequest
+) -> Computed:
+    return await one(kept, await question(request), partial(_asked, Computed, partial(adapter.compute, request)))
 
 
 async def _select(
-    kept: AnswerCache[Question, SparqlAnswer], adapter: SupportsSparql, query: str, *, timeout_s: float, max_rows: int
+    kept: AnswerCache[Question, SparqlAnswer],
+    question: _Asking,
+    adapter: SupportsSparql,
+    query: str,
+    *,
+    timeout_s: float,
+    max_rows: int,
 ) -> SparqlAnswer:
-    question = (query, timeout_s, max_rows)
     ask = partial(adapter.select, query, timeout_s=timeout_s, max_rows=max_rows)
-    return await one(kept, question, partial(_asked, SparqlAnswer, ask))
+    return await one(kept, await question(query, timeout_s, max_rows), partial(_asked, SparqlAnswer, ask))
 
 
 async def _surroundings(
-    kept: AnswerCache[Question, CachedAnswer[Around]], adapter: SupportsSurroundings, request: SurroundingsRequest
+    kept: AnswerCache[Question, CachedAnswer[Around]],
+    question: _Asking,
+    adapter: SupportsSurroundings,
+    request: SurroundingsRequest,
 ) -> Surroundings:
     async def ask(missing: Sequence[Node]) -> Mapping[Node, Around]:
         return parts_of(await adapter.surroundings(replace(request, entities=tuple(missing))))
 
     asked = tuple(dict.fromkeys(request.entities))
-    found = await each(kept, (request.per_relation, request.per_entity, request.values), asked, ask)
+    about = await question(request.per_relation, request.per_entity, request.values)
+    found = await each(kept, about, asked, ask)
     labels = {term: label for around in found.values() for term, label in around.labels.items()}
     aliases = {relation: names for around in found.values() for relation, names in around.aliases.items()}
     return surroundings_of(asked, {entity: around.page for entity, around in found.items()}, labels, aliases)

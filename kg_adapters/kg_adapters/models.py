@@ -240,6 +240,19 @@ class PathsFound:
 
 
 @dataclass(frozen=True, slots=True)
+class Joined:
+    """The facts on the simple paths of one length between two nodes.
+
+    Args:
+        facts: Each once.
+        whole: Whether they are those of every such path.
+    """
+
+    facts: tuple[Triple, ...]
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SparqlAnswer:
     """The answer to a SPARQL query.
 

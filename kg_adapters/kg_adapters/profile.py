@@ -70,6 +70,8 @@ class PropertyProfile:
         targets: The classes of what the edges lead to (the heads where `direction` is `in`), with the number of
             edges, the most frequent first, then by id; at most `MAX_TARGETS`.
         values: What its values are like; None where there are only edges.
+        of: How many instances were looked at for `instances`; None for those of its class. `facts` and the numbers of
+            targets are then estimates.
     """
 
     relation: Iri
@@ -79,6 +81,7 @@ class PropertyProfile:
     facts: int
     targets: tuple[tuple[Node, int], ...] = ()
     values: ValueRange | None = None
+    of: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,10 @@ class ClassProfile:
         """Over how many instances the properties were counted."""
         return self.instances if self.looked_at is None else self.looked_at
 
+    def looked_at_for(self, known: PropertyProfile) -> int:
+        """Return over how many instances one of the properties was counted."""
+        return self.counted_over if known.of is None else known.of
+
     def property(self, relation: Iri, direction: EdgeDirection = "out") -> PropertyProfile | None:
         """Return what is known of a relation; None where no instance has it, or it is not listed."""
         found = (each for each in self.properties if each.relation == relation and each.direction == direction)
@@ -124,8 +131,9 @@ class ClassProfile:
         if known is None and not self.complete:
             return None
         having = 0 if known is None else known.instances
-        sampled = self.looked_at is not None
-        return Coverage(self.iri, self.label, relation, direction, self.counted_over, having, sampled)
+        looked_at = self.counted_over if known is None else self.looked_at_for(known)
+        sampled = self.looked_at is not None and (known is None or known.of is None)
+        return Coverage(self.iri, self.label, relation, direction, looked_at, having, sampled)
 
 
 @dataclass(frozen=True, slots=True)

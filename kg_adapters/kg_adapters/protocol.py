@@ -17,6 +17,7 @@ from kg_adapters.models import (
     Direction,
     FeaturePage,
     GraphSchema,
+    Joined,
     NeighborPage,
     PathRequest,
     PathsFound,
@@ -181,6 +182,33 @@ class SupportsPaths(Protocol):
 
 
 @runtime_checkable
+class SupportsJoins(Protocol):
+    """A graph that finds what links two nodes without sending all that is around them."""
+
+    async def joined(self, source: Node, target: Node, hops: int, *, without: Collection[Iri] = ()) -> Joined:
+        """Return the facts on simple paths of exactly so many edges, in either direction, as many as it can find.
+
+        Args:
+            source: One end.
+            target: The other end.
+            hops: How many edges, from 1 to 3.
+            without: Relations over which none leads.
+
+        Raises:
+            BackendError: There is no answer.
+        """
+        ...
+
+    async def neighbor_counts(self, entities: Collection[Node]) -> Mapping[Node, int]:
+        """Return how many distinct neighbours entities have, as `KGAdapter.degrees` counts them; none of the unlinked.
+
+        Raises:
+            BackendError: There is no answer.
+        """
+        ...
+
+
+@runtime_checkable
 class SupportsSparql(Protocol):
     """A graph that answers read-only SPARQL 1.1."""
 
@@ -235,6 +263,15 @@ class SupportsEngineNote(Protocol):
     @property
     def engine_note(self) -> str:
         """As which engine it is asked, and which full-text index is used: a clause for its owner, or nothing."""
+        ...
+
+
+@runtime_checkable
+class SupportsRevision(Protocol):
+    """A graph whose engine reports when another index has taken the place of the one that it served."""
+
+    async def revision(self) -> str:
+        """Return what tells the graph, as it is now, from what it was before; it is read anew now and then."""
         ...
 
 

@@ -136,13 +136,13 @@ class _Drafting:
             yield Proposal(f"How many instances of {name} are there?", f"Count[Type[{owner}]]")
 
     def _rare(self, known: ClassProfile) -> Iterator[str]:
-        every = known.counted_over
         rare = [
             each
             for each in facts_of(known, self.graph.vocabulary)
-            if each.direction == "out" and every and each.instances / every < _RARE
+            if each.direction == "out" and each.instances < _RARE * known.looked_at_for(each)
         ]
         if rare:
+            every = max(map(known.looked_at_for, rare))
             names = listed([f"{self._name(each)} ({each.instances:,})" for each in rare], ", ", _TRAPS)
             yield f"Few of {every:,} have: {names}."
 

@@ -191,7 +191,8 @@ def class_summary(known: ClassProfile, names: Names) -> str:
     of_its_own = (
         "" if known.direct == known.instances else f", {known.direct:,} of them stated to be of this class itself"
     )
-    looked = "" if known.looked_at is None else f" Counted over {known.looked_at:,} of them."
+    all_but = "But for outgoing relations, counted" if any(each.of for each in known.properties) else "Counted"
+    looked = "" if known.looked_at is None else f" {all_but} over {known.looked_at:,} of them."
     size = Count(known.instances, exact=not known.at_least)
     return f"{owner}{wider}: {size} {plural(label_of(known))}{of_its_own}.{looked}"
 
@@ -208,10 +209,9 @@ def _long(each: PropertyProfile, known: ClassProfile, profile: GraphProfile, nam
     kind = "feature" if each.values is not None and not each.targets else "relation"
     way = "" if each.direction == "out" else ", from them to it"
     many = "" if each.facts == each.instances else f", {each.facts:,} facts"
-    return (
-        f"{kind} | {names.relation(each.relation)}{pair}{way} | {each.instances:,} of {known.counted_over:,}{many}"
-        f"{end_of(each, names, SHOWN_TARGETS, short=False)}"
-    )
+    having = f"{each.instances:,} of {known.looked_at_for(each):,}{many}"
+    end = end_of(each, names, SHOWN_TARGETS, short=False)
+    return f"{kind} | {names.relation(each.relation)}{pair}{way} | {having}{end}"
 
 
 def end_of(each: PropertyProfile, names: Names, most: int, *, short: bool) -> str:
@@ -428,5 +428,5 @@ def _repeated(names: Names, terms: Iterable[Node]) -> frozenset[str]:
 
 
 def _share(each: PropertyProfile, known: ClassProfile) -> str:
-    share = each.instances / max(1, known.counted_over)
+    share = each.instances / max(1, known.looked_at_for(each))
     return "" if share >= WHOLE else f" {max(1, round(share * 100))}%"

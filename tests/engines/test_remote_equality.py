@@ -212,6 +212,26 @@ async def test_paths_are_the_same(sample: LocalAdapter, remote_sample: SparqlAda
     assert sum(bool(each.paths) for each in found) > SIZE // 8
 
 
+async def test_of_a_node_that_is_not_walked_some_paths_are_found_and_all_where_they_are_few(
+    sample: LocalAdapter, remote_sample: SparqlAdapter, entities: Sequence[Node]
+) -> None:
+    whole, some = 0, 0
+    degrees = await sample.degrees(HUBS)
+    hub = max(HUBS, key=lambda node: degrees[node].neighbors.value)
+    assert degrees[hub].neighbors.value > 5_000
+    for number, other in enumerate(entities[2:14]):
+        request = PathRequest(hub, other, max_hops=2 + number % 2, avoid_hubs=number % 4 > 1, timeout_s=120)
+        found = await search_paths(remote_sample, request)
+        everything = await sample.paths(replace(request, limit=1_000_000))
+        assert set(found.paths) <= set(everything.paths)
+        if found.stopped is None:
+            assert found == await sample.paths(request)
+        whole += found.stopped is None
+        some += bool(found.paths)
+    assert whole > 0
+    assert some > 0
+
+
 async def side_by_side(work: Callable[..., Awaitable[None]], arguments: Sequence[tuple[object, ...]]) -> None:
     """Do the same with every argument, a few at once."""
     left = iter(arguments)

@@ -34,6 +34,8 @@ from kg_adapters.sparql.asking import QueryAnswerer, QueryAsker, as_meant, part_
 from kg_adapters.sparql.checking import QueryChecker
 from kg_adapters.sparql.descriptions import DescriptionReader
 from kg_adapters.sparql.dialects import Engine
+from kg_adapters.sparql.index_state import IndexState
+from kg_adapters.sparql.joins import JoinReader
 from kg_adapters.sparql.neighborhoods import EdgeReader, LabelMemory
 from kg_adapters.sparql.profile_reading import ProfileKeeper, Profiler
 from kg_adapters.sparql.profile_survey import ProfileLimits, ProfileSurvey
@@ -62,6 +64,7 @@ class SparqlParts:
         graphs: The IRIs of the graphs that queries may name with FROM.
         search: How entities are found by name; None for the endpoint's own means.
         engine: What answers; None where that is not known.
+        state: What it reports of its index; None for nothing.
         file: Where the schema is kept between sessions; None for nowhere.
         memory: Caches the labels that answers include.
         timeout_s: How many seconds an answer may take.
@@ -79,6 +82,7 @@ class SparqlParts:
     graphs: tuple[str, ...] = ()
     search: NameSearch | None = None
     engine: Engine | None = None
+    state: IndexState | None = None
     file: SchemaFile | None = None
     memory: LabelMemory = field(default_factory=LabelMemory)
     timeout_s: float = TIMEOUT_S
@@ -102,9 +106,10 @@ class SparqlAdapter:
 
     def __init__(self, parts: SparqlParts) -> None:
         queries = parts.queries
-        asker = QueryAsker(parts.endpoint, queries.dialect, parts.timeout_s)
+        asker = QueryAsker(parts.endpoint, queries.dialect, parts.timeout_s, parts.state)
         self._parts = parts
-        self._edges = EdgeReader(asker, queries.edges, parts.memory, parts.name, parts.value_rows)
+        self._index = self._kept_for = _id_of(parts.state)
+        self._edges = EdgeReader(asker, queries.edges, parts.memory, lambda: parts.name + self._index, parts.value_rows)
         self._descriptions = DescriptionReader(asker, queries.descriptions, parts.memory)
         self._search = parts.search or EndpointSearch(asker, queries.names)
         self._relations = RelationSearch(asker, queries.names)
@@ -118,6 +123,9 @@ class SparqlAdapter:
             parts.file,
             parts.retry_s,
         )
+        if queries.dialect.joins:
+            joins = JoinReader(asker, queries.edges)
+            self.joined, self.neighbor_counts = joins.joined, joins.neighbor_counts
         self._schema: GraphSchema | None = None
         self._survey_again = math.inf
         self._surveying = anyio.Lock()
@@ -150,6 +158,15 @@ class SparqlAdapter:
         if engine is None:
             return ""
         return f"its engine is asked as {engine.dialect}, its full-text index as {engine.text_search}"
+
+    async def revision(self) -> str:
+        """What tells the index of an engine that reports it from an earlier one; where it changed, labels are new."""
+        if self._parts.state is not None:
+            await self._parts.state.current()
+        if (found := _id_of(self._parts.state)) != self._index:
+            self._index, self._schema = found, None
+            self._parts.memory.clear()
+        return self._index
 
     @property
     def search_note(self) -> str:
@@ -210,15 +227,17 @@ class SparqlAdapter:
 
     async def schema(self) -> GraphSchema:
         async with self._surveying:
-            if self._schema is None and self._parts.file is not None:
-                self._schema = self._parts.file.schema()
+            # What is kept is of the index that was there at the opening.
+            file = self._parts.file if self._index == self._kept_for else None
+            if self._schema is None and file is not None:
+                self._schema = file.schema()
             if self._schema is None or anyio.current_time() >= self._survey_again:
                 surveyed = await self._surveyor.schema(self.prefixes, self.labels)
                 self._schema, self._survey_again = surveyed.schema, math.inf
                 if not surveyed.all_answered:
                     self._survey_again = anyio.current_time() + self._parts.retry_s
-                elif self._parts.file is not None:
-                    self._parts.file.keep_schema(surveyed.schema)
+                elif file is not None:
+                    file.keep_schema(surveyed.schema)
             if self._survey_again < math.inf:
                 note_partial()
             return self._schema
@@ -260,3 +279,7 @@ class SparqlAdapter:
     async def aclose(self) -> None:
         await self._checker.aclose()
         await self._parts.endpoint.aclose()
+
+
+def _id_of(state: IndexState | None) -> str:
+    return "" if state is None or state.known is None else state.known.id

@@ -9,6 +9,7 @@ from kg_adapters.calls import time_left_s
 from kg_adapters.errors import BackendTimeout
 from kg_adapters.open_options import setting
 from kg_adapters.sparql.dialects import Dialect
+from kg_adapters.sparql.index_state import IndexState
 from kg_adapters.sparql.queries.writing import is_askable
 from kg_adapters.sparql.solutions import Solution, Solutions, in_slices
 from kg_adapters.terms import XSD, BlankNode, Iri, Literal, Node, Term
@@ -44,11 +45,15 @@ class QueryAsker:
         endpoint: What answers.
         dialect: The engine.
         timeout_s: How many seconds an answer may take.
+        state: What the engine reports of its index; None for one that reports nothing.
     """
 
-    def __init__(self, endpoint: QueryAnswerer, dialect: Dialect, timeout_s: float) -> None:
+    def __init__(
+        self, endpoint: QueryAnswerer, dialect: Dialect, timeout_s: float, state: IndexState | None = None
+    ) -> None:
         self.dialect = dialect
         self.timeout_s = timeout_s
+        self.state = state
         self._endpoint = endpoint
         self._answers = count(1)
 

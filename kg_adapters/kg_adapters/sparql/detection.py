@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Final
 
 import anyio
-from pydantic import TypeAdapter, ValidationError
 
 from kg_adapters.errors import BackendTimeout, BackendUnavailable, KGError
 from kg_adapters.http.options import DialectName, TextSearch
@@ -13,20 +12,17 @@ from kg_adapters.labels import Vocabulary
 from kg_adapters.sparql.asking import QueryAsker
 from kg_adapters.sparql.dialects import DIALECTS, Dialect
 from kg_adapters.sparql.endpoint import SparqlEndpoint
+from kg_adapters.sparql.index_state import STATEMENTS, STATS, document
 from kg_adapters.sparql.queries.names import WILD_FROM, NameQueries, words
 from kg_adapters.sparql.rows import rows
 from kg_adapters.terms import Iri, Literal
 
-# QLever answers with its statistics; Blazegraph describes itself to whoever sends no query.
-_PROBE: Final[Mapping[str, str]] = {"cmd": "stats"}
 _BLAZEGRAPH: Final = b"http://www.bigdata.com/rdf#/features/"
 _SETTINGS: Final[Mapping[str, str]] = {"cmd": "get-settings"}
 _LIMIT: Final = "default-query-timeout"
 _SECONDS: Final = re.compile(r"([0-9]{1,6})s")
-_MOST_BYTES: Final = 64_000
-_QLEVER: Final = frozenset({"git-hash-server", "num-triples-normal"})
+_QLEVER: Final = frozenset({"git-hash-server", STATEMENTS})
 _NAMES: Final = 50
-_DOCUMENT: Final = TypeAdapter(dict[str, object])
 
 
 def named_by(headers: Mapping[str, str]) -> DialectName | None:
@@ -66,21 +62,22 @@ class Detector:
 
     async def _described(self) -> DialectName | None:
         try:
-            described = await self._about(_PROBE)
+            # QLever answers with its statistics; Blazegraph describes itself to whoever sends no query.
+            described = await self._about(STATS)
         except (BackendTimeout, BackendUnavailable):
             return None
         except KGError:
             return "standard"
         if _BLAZEGRAPH in described:
             return "blazegraph"
-        return "qlever" if _document(described).keys() >= _QLEVER else "standard"
+        return "qlever" if document(described).keys() >= _QLEVER else "standard"
 
     async def longest_limit_s(self, dialect: DialectName) -> float | None:
         """Return the longest time, in seconds, that an engine lets a query ask for; None where it does not say so."""
         if dialect != "qlever":
             return None
         try:
-            limit = _document(await self._about(_SETTINGS)).get(_LIMIT)
+            limit = document(await self._about(_SETTINGS)).get(_LIMIT)
         except KGError:
             return None
         seconds = _SECONDS.fullmatch(limit) if isinstance(limit, str) else None
@@ -124,15 +121,8 @@ class Detector:
         return index if found.rows else "none"
 
     async def _about(self, parameters: Mapping[str, str]) -> bytes:
-        return (await self._endpoint.about(parameters, timeout_s=self._left_s))[:_MOST_BYTES]
+        return await self._endpoint.about(parameters, timeout_s=self._left_s)
 
     @property
     def _left_s(self) -> float:
         return max(0.0, min(self._endpoint.options.timeout_s, self._end - anyio.current_time()))
-
-
-def _document(text: bytes) -> Mapping[str, object]:
-    try:
-        return _DOCUMENT.validate_json(text)
-    except ValidationError:
-        return {}

@@ -79,6 +79,9 @@ class Dialect:
         text_search: The full-text index that the engine may have.
         named_by: Headers of replies by which the engine is recognised, with a part of each value.
         connector: The Lucene connector of GraphDB that has the names.
+        counts_relations: Whether it knows how many instances of a class have each relation, without reading them.
+        joins: Whether it is asked for what links two nodes that have too many neighbours to be read. Blazegraph is not:
+            the public Wikidata gives it too little time.
     """
 
     name: DialectName = "standard"
@@ -93,6 +96,8 @@ class Dialect:
     text_search: TextSearch = "none"
     named_by: tuple[tuple[str, str], ...] = ()
     connector: Iri = _LABELS
+    joins: bool = True
+    counts_relations: bool = False
 
     def parameters(self, timeout_s: float, left_s: float | None = None) -> Mapping[str, str]:
         """Return the parameters that make the engine give up a little before its caller does.
@@ -125,7 +130,13 @@ DIALECTS: Final[Mapping[DialectName, Dialect]] = MappingProxyType(
                 text_search="virtuoso",
                 named_by=(("server", "virtuoso"),),
             ),
-            Dialect("blazegraph", merges_graphs=False, time_limit=("timeout", "{s}"), text_search="blazegraph"),
+            Dialect(
+                "blazegraph",
+                merges_graphs=False,
+                time_limit=("timeout", "{s}"),
+                text_search="blazegraph",
+                joins=False,
+            ),
             # A server with the limit that it has by itself refuses queries that ask for more.
             Dialect(
                 "qlever",
@@ -133,6 +144,7 @@ DIALECTS: Final[Mapping[DialectName, Dialect]] = MappingProxyType(
                 time_limit=("timeout", "{s}s"),
                 longest_limit_s=30.0,
                 text_search="qlever",
+                counts_relations=True,
             ),
             Dialect(
                 "graphdb",

@@ -216,6 +216,10 @@ class LabelMemory:
         while len(self._labels) > self._max_labels:
             self._labels.popitem(last=False)
 
+    def clear(self) -> None:
+        """Evict all labels."""
+        self._labels.clear()
+
     def recall(self, terms: Collection[Node]) -> dict[Node, str | None]:
         """Return the cached labels of terms; None for a term that is known to have no label."""
         now = self._clock()
@@ -261,7 +265,7 @@ class EdgeReader:
         asker: What asks the endpoint.
         queries: What writes the queries.
         memory: Caches the labels that answers include.
-        graph: What people call the graph.
+        graph: Returns what tells the graph, as it is now, from others.
         value_rows: What makes a reader for the rows about values, where they are not read as they are.
     """
 
@@ -270,7 +274,7 @@ class EdgeReader:
         asker: QueryAsker,
         queries: EdgeQueries,
         memory: LabelMemory,
-        graph: str,
+        graph: Callable[[], str],
         value_rows: Callable[[], ValueRows] | None = None,
     ) -> None:
         self._asker = asker
@@ -282,10 +286,10 @@ class EdgeReader:
 
     async def neighbors(self, request: NeighborRequest) -> dict[Node, NeighborPage]:
         """Return a page for each entity that the graph mentions, as `KGAdapter.neighbors` does."""
-        offset = offset_of(request, self._graph)
+        offset = offset_of(request, self._graph())
         opened = self._opened.recall(request.entities, _scope(request))
         held = _holdings(opened, Fill())
-        plans = (_plan(opened, node, request, self._graph, offset) for node in sorted(opened.known, key=node_key))
+        plans = (_plan(opened, node, request, self._graph(), offset) for node in sorted(opened.known, key=node_key))
         pages = {plan.entity: plan.page(held.get(plan.entity, {}), exact=True) for plan in plans}
         for batch in self._batches(dict.fromkeys(request.entities)):
             pages |= await self._pages(batch, request, offset)
@@ -333,7 +337,7 @@ class EdgeReader:
         labelled = len(batch) * query.limit <= LABELLED_EDGES
         fill = _fill(batch, scope, query, offset, whole_values=self._queries.whole_values)
         found = await self._around(batch, scope, fill, labelled=labelled)
-        plans = [_plan(found, entity, query, self._graph, offset) for entity in batch if _is_known(found, entity)]
+        plans = [_plan(found, entity, query, self._graph(), offset) for entity in batch if _is_known(found, entity)]
         held = _holdings(found, fill)
         missing = [span for plan in plans for span in plan.spans() if not _holds(held, span)]
         for first in range(0, len(missing), SPANS):

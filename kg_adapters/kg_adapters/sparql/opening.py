@@ -19,6 +19,7 @@ from kg_adapters.sparql.asking import QueryAsker
 from kg_adapters.sparql.detection import Detector
 from kg_adapters.sparql.dialects import DIALECTS, Dialect, Engine
 from kg_adapters.sparql.endpoint import SparqlEndpoint
+from kg_adapters.sparql.index_state import IndexState
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.schema import SchemaFile, SurveyLimits, Surveyor, with_well_known
 from kg_adapters.sparql.search import EndpointSearch
@@ -56,10 +57,12 @@ async def open_sparql(
     answerer = SparqlEndpoint(reached)
     usual = Vocabulary(languages=options.languages) if options.languages else Vocabulary()
     vocabulary = options.chosen.joined(usual, options.prefixes)
-    file = SchemaFile(options.cache_folder, _key(reached, vocabulary))
-    found, engine = await _Opening(answerer, vocabulary, file).found()
+    key = _key(reached, vocabulary)
+    found, engine = await _Opening(answerer, vocabulary, SchemaFile(options.cache_folder, key)).found()
     queries = Queries.of(engine.dialect_of(), vocabulary)
     asker = QueryAsker(answerer, queries.dialect, reached.timeout_s)
+    state = IndexState(answerer, clock) if engine.dialect == "qlever" else None
+    index = None if state is None else await state.current()
     prefixes = replace(found, blank_nodes=queries.dialect.blank_nodes is not None)
     return SparqlAdapter(
         SparqlParts(
@@ -70,7 +73,9 @@ async def open_sparql(
             graphs=(*reached.default_graphs, *reached.named_graphs),
             search=EndpointSearch(asker, queries.names, engine.text_search),
             engine=engine,
-            file=file,
+            state=state,
+            # Its prefixes are those of the other file, so that ids keep their meaning.
+            file=SchemaFile(options.cache_folder, key if index is None else (*key, index.id)),
             timeout_s=reached.timeout_s,
             survey=SurveyLimits(timeout_s=_SURVEYED * reached.timeout_s),
             clock=clock,

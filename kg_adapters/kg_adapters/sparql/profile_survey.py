@@ -162,6 +162,7 @@ class ProfileSurvey:
         self._samples: dict[int, _Sample] = {}
         self._unwanted: frozenset[Iri] = frozenset()
         self._inverses: tuple[InverseRelations, ...] = ()
+        self._having: dict[int, Mapping[Iri, int]] = {}
 
     @property
     def refused(self) -> bool:
@@ -184,6 +185,8 @@ class ProfileSurvey:
             # Pairs of an instance and its class cost engines much, and no relation leads back from classes.
             left_out = self._unwanted | self._queries.vocabulary.unwalked
             self._inverses = await self._survey_inverses([each for each in relations if each not in left_out])
+            if self._queries.dialect.counts_relations:
+                await self._count_relations(owners)
         if not self._classes:
             return unknown_profile()
         labels = await self._labels([*(each.iri for each in self._classes if each.iri), *self._relations()])
@@ -279,6 +282,15 @@ class ProfileSurvey:
             sample.every = len(sample.instances) < most
         self._samples |= samples
 
+    async def _count_relations(self, owners: Sequence[ClassMembers]) -> None:
+        """Count over all instances which relations they have, up to the first class where that takes too long."""
+        for owner in owners:
+            found = await self._asker.ask(self._queries.having(owner))
+            if found is None:
+                return
+            counts = ((row.iri("p"), row.number("n")) for row in found.rows)
+            self._having[owner.place] = {iri: number for iri, number in counts if iri is not None and number}
+
     def _relations(self) -> list[Iri]:
         """Return the relations that were met, those of most edges first."""
         edges = Counter[Iri]()
@@ -324,7 +336,10 @@ class ProfileSurvey:
                 replace(
                     known,
                     label=label,
-                    properties=tuple(_labelled(each, labels.get(each.relation)) for each in found.properties),
+                    properties=tuple(
+                        _labelled(_counted(each, known, self._having.get(place, {})), labels.get(each.relation))
+                        for each in found.properties
+                    ),
                     complete=sample.whole and found.complete,
                     looked_at=looked_at,
                 )
@@ -340,6 +355,21 @@ class ProfileSurvey:
             complete=self._all_classes,
             sampled=True,
         )
+
+
+def _counted(sampled: PropertyProfile, owner: ClassProfile, having: Mapping[Iri, int]) -> PropertyProfile:
+    """Return what is known of a property, with the number of all instances that have it where that was counted."""
+    number = having.get(sampled.relation)
+    if number is None or sampled.direction == "in" or not sampled.instances:
+        return sampled
+    times = number / sampled.instances
+    return replace(
+        sampled,
+        instances=number,
+        facts=round(sampled.facts * times),
+        targets=tuple((target, max(1, round(edges * times))) for target, edges in sampled.targets),
+        of=max(number, owner.instances),
+    )
 
 
 def _labelled(known: PropertyProfile, label: str | None) -> PropertyProfile:

@@ -65,6 +65,9 @@ async def size_of(
     Raises:
         KGError: There is no answer in time.
     """
+    stats = None if asker.state is None else await asker.state.current()
+    if stats is not None:
+        return GraphSize(stats.statements, 0.0)
     start = clock()
     answer = await asker.ask_whole(queries.size(), timeout_s=timeout_s)
     number = next((row.number("n") for row in rows(answer)), None)

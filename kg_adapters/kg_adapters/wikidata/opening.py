@@ -98,7 +98,10 @@ class _Opening:
         self._options = options
         self._timing = timing
         self._rates = rates
-        dialect = replace(DIALECTS[reached.dialect], orders_hubs=False, merges_graphs=False)
+        engine = DIALECTS[reached.dialect]
+        # Half of what links two nodes may be at the other endpoint.
+        joins = engine.joins and reached.scholarly_endpoint is None
+        dialect = replace(engine, orders_hubs=False, merges_graphs=False, joins=joins)
         self._queries = queries_for(dialect, reached.all_languages, reached.most_counted)
         self._memory = SharedNames(expiry_s=reached.names_kept_s)
         self.api = WikidataApi(reached, pace=self._pace(reached.api_endpoint), timing=timing, replies=self._replies())

@@ -16,7 +16,7 @@ from kg_adapters.errors import BackendTimeout
 from kg_adapters.index.builder import IndexBuilder
 from kg_adapters.index.paths.search import UNKNOWN_DEGREE, find_paths_in_index
 from kg_adapters.models import Count, Degree, NeighborPage, Path, PathRequest, PathsFound
-from kg_adapters.protocol import KGAdapter, SupportsPaths, known_profile
+from kg_adapters.protocol import KGAdapter, SupportsJoins, SupportsPaths, known_profile
 from kg_adapters.requests import NeighborRequest, check_path_request
 from kg_adapters.terms import BlankNode, Iri, Node, Triple, node_key
 from kg_boundary.shown import counted, listed
@@ -30,6 +30,9 @@ from kg_server.settings import Settings
 _PAGE: Final = 5_000
 _TRIPLES_PER_REQUEST: Final = 20_000
 _ENTITIES_PER_REQUEST: Final = 2_000
+_WALKED: Final = _PAGE
+"""Up to how many neighbours of one end are fetched where the graph can join what links both."""
+_MOST_JOINED_HOPS: Final = 3
 # The rest of the time is for the search in what was fetched.
 _FETCHING_SHARE: Final = 0.9
 
@@ -78,17 +81,47 @@ class _Surroundings:
         self._around: dict[Node, set[Node]] = {}
         self._degrees: dict[Node, Degree] = {}
         self._spent = 0
+        self._joins = graph if isinstance(graph, SupportsJoins) else None
         self.stopped: Choice["expansions", "time"] | None = None
         self.unnamed = False
 
     async def fetch(self) -> None:
         """Fetch what the search will look at: the same nodes and edges as on an index of the whole graph."""
         ends = self._request.source, self._request.target
-        if self._request.max_hops == 1:
+        if self._joins is not None and await self._is_joined(self._joins):
+            await self._join(self._joins)
+        elif self._request.max_hops == 1:
             await self._learn(ends)
             await self._expand([min(ends, key=self._edge_count)])
-            return
-        await self._expand(ends)
+        else:
+            await self._expand(ends)
+            await self._approach()
+
+    async def _is_joined(self, graph: SupportsJoins) -> bool:
+        """Return whether an end has too many neighbours to be walked, or what links both is as easily asked for."""
+        if self._request.max_hops == 1:
+            return True
+        counts = await graph.neighbor_counts((self._request.source, self._request.target))
+        return max(counts.values(), default=0) > _WALKED
+
+    async def _join(self, graph: SupportsJoins) -> None:
+        """Ask what links both ends, one length after the other, in place of all that is around them."""
+        ends, most = (self._request.source, self._request.target), min(self._request.max_hops, _MOST_JOINED_HOPS)
+        self.stopped = "expansions"
+        whole = most == self._request.max_hops
+        for hops in range(1, most + 1):
+            found = await graph.joined(*ends, hops, without=self._left_out)
+            whole = whole and found.whole
+            for triple in found.facts:
+                self._add(triple)
+            inner = {node for triple in found.facts for node in (triple.head, triple.tail)}
+            counts = await graph.neighbor_counts(inner - self._degrees.keys() - set(ends))
+            self._degrees.update({node: Degree(Count(number), ()) for node, number in counts.items()})
+        self.stopped = None if whole else "expansions"
+
+    async def _approach(self) -> None:
+        """Fetch what lies between both ends, whose own edges are fetched."""
+        ends = self._request.source, self._request.target
         left, right = (self._around.get(end, set()) - set(ends) for end in ends)
         if not left or not right:
             return

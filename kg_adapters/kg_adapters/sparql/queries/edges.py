@@ -8,8 +8,9 @@ their own along, each as `?e`: all that they hold.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
 from typing import Final, NamedTuple, Self, TypeAlias
 from typing import Literal as Choice
 
@@ -70,6 +71,9 @@ class Scope:
     def is_empty(self) -> bool:
         """Whether nothing can count."""
         return self.relations is not None and not self.relations
+
+
+_AROUND: Final = Scope("both")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +188,13 @@ class EdgeQueries:
         blocks = [self._mentioned(who)]
         if not scope.is_empty:
             blocks += (self._counts(entities, scope, side, Fill()) for side in scope.sides)
-            sides = (self._looked_at(entities, scope, side, "FILTER(?x != ?e)") for side in scope.sides)
-            total = f"SELECT ?e (COUNT(DISTINCT ?x) AS ?n) {{ {writing.union(sides)} }} GROUP BY ?e"
-            blocks.append(f'{{ {total} }} BIND("all" AS ?d)')
+            blocks.append(f'{{ {self.neighbor_counts(entities, scope)} }} BIND("all" AS ?d)')
         return self._rows(blocks, [], labelled=False)
+
+    def neighbor_counts(self, entities: Sequence[Node], scope: Scope = _AROUND) -> str:
+        """Return the query for the numbers `?n` of distinct neighbours of entities `?e`."""
+        sides = (self._looked_at(entities, scope, side, "FILTER(?x != ?e)") for side in scope.sides)
+        return f"SELECT ?e (COUNT(DISTINCT ?x) AS ?n) {{ {writing.union(sides)} }} GROUP BY ?e"
 
     def stated(self, facts: Sequence[Fact]) -> str:
         """Return the query for which of some facts there may be: their places as the texts `?n`, from 0.
@@ -197,6 +204,33 @@ class EdgeQueries:
         stated = ((place, self._pattern(each)) for place, each in enumerate(facts))
         found = (f'{pattern} BIND("{place}" AS ?n)' for place, pattern in stated)
         return f"SELECT DISTINCT ?n ?v {{ {writing.union(found)} }}"
+
+    def joined(self, source: Node, target: Node, hops: int, without: Collection[Iri], limit: int) -> str:
+        """Return the query for simple paths between two nodes: rows `?p0`, `?x1`, `?p1` and so on, as they are walked.
+
+        Of each way `?w` in which the edges may point there are at most `limit`: its bit 0 says that the first edge
+        points back to the source, and so on.
+        """
+        inner = [f"?x{place}" for place in range(1, hops)]
+        nodes = [writing.node(source, self.dialect), *inner, writing.node(target, self.dialect)]
+        parts = [self._far(name[1:], "out") for name in inner]
+        different = [f"{one} != {other}" for one, other in combinations(nodes, 2) if "?" in one[0] + other[0]]
+        parts += [f"FILTER({' && '.join(different)})"] if different else []
+        for place in range(hops):
+            if without:
+                parts.append(f"FILTER(?p{place} NOT IN ({', '.join(map(writing.iri, sorted(without)))}))")
+            if self.namespace is not None:
+                parts.append(f"FILTER(STRSTARTS(STR(?p{place}), {writing.text(self.namespace)}))")
+        names = " ".join(f"?{kind}{place}" for place in range(hops) for kind in ("xp" if place else "p"))
+        blocks: list[str] = []
+        for way in range(2**hops):
+            steps = [
+                f"{there} ?p{place} {here} ." if way >> place & 1 else f"{here} ?p{place} {there} ."
+                for place, (here, there) in enumerate(pairwise(nodes))
+            ]
+            found = " ".join((*steps, *parts))
+            blocks.append(f"{{ SELECT {self._distinct()}{names} {{ {found} }} LIMIT {limit} }} BIND({way} AS ?w)")
+        return f"SELECT ?w {names} {{ {writing.union(blocks)} }}"
 
     def may_hold(self, fact: Fact) -> bool:
         """Return whether a fact can be one of the graph: those of an edge lie in the namespaces of such."""

@@ -177,6 +177,14 @@ class ProfileQueries:
         arms = (f"{drawn} {_STEPS[each]} {self._counted('p')} {over} ?o ?a ?t ." for each in directions)
         return f"SELECT DISTINCT ?o ?a ?t {{ {writing.union(arms)} }} LIMIT {limit}"
 
+    def having(self, owner: ClassMembers) -> str:
+        """Return the query for the number `?n` of all instances of a class that have each outgoing relation `?p`.
+
+        QLever answers it from what it keeps about each subject, if it is written so: with any more about `?p` or `?o`,
+        it reads all statements.
+        """
+        return f"SELECT ?p (COUNT(DISTINCT ?s) AS ?n) {{ {self._typed(owner.classes)} . ?s ?p ?o }} GROUP BY ?p"
+
     def declared_inverses(self) -> str:
         """Return the query for pairs of relations `?p` and `?q` that are declared to be inverse."""
         over = writing.values("r", (OWL_INVERSE, WIKIDATA_INVERSE), self.dialect)
