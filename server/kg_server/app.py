@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import anyio
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-from mcp.server.mcpserver import ResourceSecurity
-from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.shared.exceptions import MCPError
 from mcp.types import (
     INTERNAL_ERROR,
@@ -25,20 +23,21 @@ from mcp.types import (
 )
 from pydantic import BaseModel, Field, TypeAdapter
 
-from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity
+from kg_adapters.errors import InvalidRequest, KGError
 from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import KGAdapter
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import visible_lines
 from kg_server.compose.tool import ComposeTool
 from kg_server.concurrency import load
-from kg_server.graphs import GraphSet
+from kg_server.graphs import GraphSet, ServedGraph
 from kg_server.instructions import Instructing
-from kg_server.mcp_server import SextantServer
+from kg_server.mcp_server import GRAPH, SextantServer
 from kg_server.memory.store import MemoryLimits, MemoryStore
 from kg_server.memory.tool import MemoryTools
 from kg_server.names import names_of
 from kg_server.notes import Preferring
+from kg_server.resources import Resources
 from kg_server.settings import Settings
 from kg_server.tools import Tools
 
@@ -147,6 +146,8 @@ Question: TypeAlias = Annotated[str, Field(description="What to answer")]
 
 Entities: TypeAlias = Annotated[str, Field(description="Names or ids to begin with, separated by commas")]
 
+AskedGraph: TypeAlias = Annotated[str, Field(description="The graph to answer from")]
+
 
 class MethodPrompts:
     """The prompts `oda` and `graph-counselor`, and the completion of their arguments.
@@ -162,33 +163,53 @@ class MethodPrompts:
 
     def provide(self, server: SextantServer) -> None:
         """Add both prompts and what completes their arguments."""
-        server.prompt("oda", title="Observe, act, reflect (ODA)")(self.oda)
-        server.prompt("graph-counselor", title="Plan, think, act, reflect (Graph Counselor)")(self.graph_counselor)
+        oda, counselor = self.oda, self.graph_counselor
+        server.prompt("oda", title="Observe, act, reflect (ODA)")(oda if self._graphs.several else _of_one(oda))
+        server.prompt("graph-counselor", title="Plan, think, act, reflect (Graph Counselor)")(
+            counselor if self._graphs.several else _of_one(counselor)
+        )
         complete = partial(self.complete, server)
         server.completion()(complete)  # type: ignore[no-untyped-call] # the SDK gives this decorator no types
 
-    async def oda(self, question: Question, entities: Entities = "") -> str:
+    async def oda(self, question: Question, entities: Entities = "", graph: AskedGraph = "") -> str:
         """Answer a question in rounds: observe what bears on it, take one action, keep the triples that help."""
         await load("jinja2", "kg_prompts", "kg_prompts.methods")
         from kg_prompts.methods import OdaMethod
 
-        return await self._rendered(OdaMethod, question, entities)
+        return await self._rendered(OdaMethod, question, entities, graph)
 
-    async def graph_counselor(self, question: Question, entities: Entities = "") -> str:
+    async def graph_counselor(self, question: Question, entities: Entities = "", graph: AskedGraph = "") -> str:
         """Answer a question in steps of plan, thought and one compound call, then judge the answer and improve it."""
         await load("jinja2", "kg_prompts", "kg_prompts.methods")
         from kg_prompts.methods import GraphCounselorMethod
 
-        return await self._rendered(GraphCounselorMethod, question, entities)
+        return await self._rendered(GraphCounselorMethod, question, entities, graph)
 
     async def _rendered(
-        self, method: "type[OdaMethod | GraphCounselorMethod]", question: Question, entities: Entities
+        self, method: "type[OdaMethod | GraphCounselorMethod]", question: str, entities: str, graph: str
     ) -> str:
         from kg_prompts import render
 
-        asked, listed = _checked(question), _listed(entities)
+        asked, listed, served = _checked(question), _listed(entities), self._named(graph)
         solved = await self._shown(asked)
-        return render(method(question=asked, entities=listed, graph=self._graphs.first.name, solved=solved))
+        name = served.name if served.known is None else served.known.adapter.name
+        text = render(method(question=asked, entities=listed, graph=name, solved=solved))
+        return (
+            f'{text}\n\nAnswer from the graph "{served.name}": give every tool graph="{served.name}".'
+            if graph
+            else text
+        )
+
+    def _named(self, graph: str) -> ServedGraph:
+        """Return the graph of a name, the first without one.
+
+        Raises:
+            MCPError: There is none.
+        """
+        try:
+            return self._graphs.chosen(graph or None)[0]
+        except InvalidRequest as error:
+            raise MCPError(code=INVALID_PARAMS, message=str(error)) from error
 
     async def _shown(self, question: str) -> str:
         """Return examples for a question, as a text.
@@ -210,16 +231,18 @@ class MethodPrompts:
         argument: CompletionArgument,
         context: CompletionContext | None,
     ) -> Completion | None:
-        """Return the entities that the last name in an argument may mean, for a prompt that the caller may get."""
-        del context
-        if not isinstance(ref, PromptReference) or argument.name != "entities":
+        """Return the entities, or graphs, that an argument may mean, for a prompt that the caller may get."""
+        if not isinstance(ref, PromptReference) or argument.name not in {"entities", GRAPH}:
             return None
         if ref.name not in {each.name for each in await server.list_prompts()}:
             return None
+        if argument.name == GRAPH:
+            return Completion(values=[each for each in self._graphs.names if each.startswith(argument.value)])
+        others = {} if context is None else context.arguments or {}
         before, comma, begun = argument.value[:MAX_QUESTION].rpartition(",")
         try:
             with anyio.move_on_after(_COMPLETION_S):
-                found = await self._matching(begun.strip())
+                found = await self._matching(begun.strip(), others.get(GRAPH))
                 start = f"{before}{comma} " if comma else ""
                 return Completion(values=[start + each for each in found], total=len(found), has_more=False)
         except KGError:
@@ -227,14 +250,24 @@ class MethodPrompts:
             return Completion(values=[])
         return Completion(values=[])
 
-    async def _matching(self, begun: str) -> Sequence[str]:
+    async def _matching(self, begun: str, name: str | None) -> Sequence[str]:
         if not begun:
             return ()
-        graph = (await self._graphs.opened()).adapter
+        graph = (await self._graphs.opened(name)).adapter
         found = [each.entity for each in await graph.search(begun, limit=MAX_COMPLETIONS)]
         names = await names_of(graph, found)
         # A comma would end the name, and the id beside it says what is meant anyway.
         return [names.entity(each).replace(",", "") for each in found]
+
+
+def _of_one(prompt: Callable[[str, str], Awaitable[str]]) -> Callable[[str, str], Awaitable[str]]:
+    """Return a prompt without the argument that names a graph."""
+
+    async def of_one(question: Question, entities: Entities = "") -> str:
+        return await prompt(question, entities)
+
+    of_one.__doc__ = prompt.__doc__
+    return of_one
 
 
 def _checked(question: str) -> str:
@@ -255,70 +288,6 @@ def _checked(question: str) -> str:
 
 def _listed(entities: str) -> str:
     return "\n".join(part.strip() for part in entities[:MAX_QUESTION].split(",") if part.strip())
-
-
-MAX_TOKENS = 4_000
-
-
-class Resources:
-    """What can be read without a tool."""
-
-    def __init__(self, graphs: GraphSet) -> None:
-        self._graphs = graphs
-
-    def provide(self, server: SextantServer) -> None:
-        """Add every resource."""
-        server.resource("kg://schema", name="schema", title="The graph's definition", mime_type="text/plain")(
-            self.schema
-        )
-        server.resource(
-            "kg://entity/{+id}",
-            name="entity",
-            title="One entity",
-            mime_type="text/plain",
-            security=ResourceSecurity(exempt_params={"id"}),  # `e:Tokyo` looks like a file on a drive, and is none
-        )(self.entity)
-
-    async def schema(self) -> str:
-        """Classes, relations, features and prefixes, with counts and examples."""
-        await load("kg_server.schema_view")
-        from kg_server.schema_view import schema_view
-
-        try:
-            here = await self._graphs.opened()
-            notes = await here.notes.read()
-            answer = await schema_view(
-                here.adapter, here.meaning, here.schemas, about=None, max_tokens=MAX_TOKENS, notes=notes
-            )
-        except KGError as error:
-            raise ResourceError(visible_lines(str(error))) from error
-        return answer.text
-
-    async def entity(self, id: str) -> str:
-        """An entity's values, and the first of its triples in both directions."""
-        await load("kg_server.naming.entities", "kg_server.answers.features", "kg_server.answers.neighbors")
-        from kg_server.answers.features import features_of
-        from kg_server.answers.neighbors import neighborhood
-        from kg_server.naming.entities import read_entities
-
-        try:
-            graph = (await self._graphs.opened()).adapter
-            read = await read_entities(graph, id)
-            values = await features_of(graph, entity=read.ids[0], feature=None, max_tokens=MAX_TOKENS // 2)
-            triples = await neighborhood(
-                graph,
-                entity=read.ids[0],
-                relation=None,
-                direction="both",
-                limit=100,
-                cursor=None,
-                max_tokens=MAX_TOKENS // 2,
-            )
-        except (UnknownEntity, InvalidRequest) as error:
-            raise ResourceNotFoundError(visible_lines(str(error))) from error
-        except KGError as error:
-            raise ResourceError(visible_lines(str(error))) from error
-        return f"{read.told(values).text}\n\n{triples.text}"
 
 
 DISTRIBUTION: Final = "kg-sextant"
@@ -357,7 +326,7 @@ def build_server(
     if watchers:
         from kg_server.serving.audit import Accounting
 
-        server.middleware.append(Accounting(server.tool_names, watchers))
+        server.middleware.append(Accounting(server.tool_names, watchers, server.graphs_of))
     server.middleware.extend((Instructing(graphs, server.callable_tools), Preferring(graphs)))
     server.call_at_end(graphs.embedder.aclose)
     Tools(graphs, settings).provide(server)
@@ -368,6 +337,8 @@ def build_server(
             memories()  # What it needs and is missing is reported at the start.
         MemoryTools(graphs, memories, _memory_limits(settings), settings).provide(server)
     Resources(graphs).provide(server)
+    if graphs.several:
+        server.needs.append((f"graph {graphs.first.name}", partial(graphs.first.require, within_s=0)))
     solved, examples = experience_of(settings), None
     if solved is not None or any(each.notes.at_start.examples for each in graphs.all):
         from kg_server.examples import Examples

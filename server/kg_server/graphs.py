@@ -168,6 +168,14 @@ class ServedGraph:
             return await asyncio.shield(self.start())
         raise BackendUnavailable(self._not_yet())
 
+    async def require(self, *, within_s: float) -> None:
+        """Return if it is open within so many seconds.
+
+        Raises:
+            KGError: It is not.
+        """
+        await self.opened(within_s)
+
     def start(self) -> "asyncio.Task[OpenedGraph]":
         """Begin to open the graph, unless that has begun."""
         if self._opening is None or (self._opening.done() and self._known is None):

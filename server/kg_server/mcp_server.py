@@ -238,6 +238,9 @@ class SextantServer(MCPServer[None]):
 
     def _serves(self, place: str) -> bool:
         """Return whether the caller may call the tools that a resource shows the answers of, or a prompt uses."""
+        named, _, rest = place.removeprefix(GRAPH_SCHEME).partition("/")
+        if self._graphs is not None and self._graphs.several and named in {"{graph}", *self._graphs.names}:
+            place = f"{GRAPH_SCHEME}{rest}"
         needed = next((tools for start, tools in NEEDED_TOOLS.items() if place.startswith(start)), frozenset[str]())
         return needed.issubset(self.callable_tools())
 
@@ -313,6 +316,21 @@ class SextantServer(MCPServer[None]):
             return ()
         named = uri.removeprefix(GRAPH_SCHEME).partition("/")[0]
         return self._graphs.chosen(named if self._graphs.several and named in self._graphs.names else None)
+
+    def graphs_of(self, method: str, params: Mapping[str, Any]) -> str:
+        """Return the names of the graphs, of several, that a message is about; nothing where it is about none."""
+        if self._graphs is None or not self._graphs.several:
+            return ""
+        try:
+            if method == "tools/call":
+                given = params.get("arguments")
+                arguments = given if isinstance(given, dict) else {}
+                graphs = self._asked(str(params.get("name")), arguments) or self._graphs.all
+            else:
+                graphs = self._shown(str(params["uri"])) if "uri" in params else ()
+        except InvalidRequest:
+            return ""
+        return ", ".join(each.name for each in graphs)
 
     def _seconds(self, graphs: Sequence[ServedGraph]) -> float:
         """Return how many seconds a call that is about some graphs may take."""

@@ -1,14 +1,15 @@
 """Several graphs in one server: each call asks the graph that it names, and one graph's trouble is its own."""
 
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 import pytest
-from mcp import Client
+from mcp import Client, MCPError
+from mcp.types import PromptReference
 from pydantic import TypeAdapter
 
 from calls import Reply, reply_of, rows
@@ -23,6 +24,7 @@ from kg_server.app import build_server
 from kg_server.commands.graphs import opening
 from kg_server.graphs import GraphSet, Opener, ServedGraph
 from kg_server.naming.meaning import SharedEmbedder
+from kg_server.serving.audit import CallRecord, Watcher
 from kg_server.settings import Settings
 from remote_graphs import CITIES, answering_from, quiet
 from wikidata_stand_in import WikidataStandIn, graph, running
@@ -48,7 +50,7 @@ class Served:
 
 
 @asynccontextmanager
-async def three(folder: Path, cities_s: float = 60) -> AsyncGenerator[Served]:
+async def three(folder: Path, cities_s: float = 60, watchers: Sequence[Watcher] = ()) -> AsyncGenerator[Served]:
     """Serve `japan`, `cities` and `wikidata`; a call of `cities` may take so many seconds."""
     stand_in = WikidataStandIn(graph(WIKIDATA))
     async with serving(answering_from(CITIES)) as cities, running(stand_in):
@@ -60,7 +62,10 @@ async def three(folder: Path, cities_s: float = 60) -> AsyncGenerator[Served]:
         }
         graphs = {name: {"timeout_s": 60, **each} for name, each in own.items()}
         settings = quiet(folder, timeout_s=60, graphs=graphs)
-        async with opening(settings, patience_s=60) as served, Client(build_server(served, settings)) as client:
+        async with (
+            opening(settings, patience_s=60) as served,
+            Client(build_server(served, settings, watchers=watchers)) as client,
+        ):
             yield Served(client, cities)
 
 
@@ -139,6 +144,43 @@ async def test_instructions_and_the_schema_begin_with_a_line_for_each_graph(tmp_
     assert "wikidata: " not in of_one.text
 
 
+async def test_resources_and_prompts_are_of_one_graph_by_its_name(tmp_path: Path) -> None:
+    async with three(tmp_path) as served:
+        texts = [
+            str((await served.client.read_resource(uri)).contents)
+            for uri in ("kg://schema", "kg://japan/schema", "kg://cities/entity/Kyoto", "kg://entity/Tokyo")
+        ]
+        with pytest.raises(MCPError, match="This server has no graph 'citis'"):
+            await served.client.read_resource("kg://citis/schema")
+        templates = {each.uri_template for each in (await served.client.list_resource_templates()).resource_templates}
+        prompt = await served.client.get_prompt("oda", {"question": "Where is Kyoto?", "graph": "cities"})
+        with pytest.raises(MCPError, match="Did you mean cities"):
+            await served.client.get_prompt("oda", {"question": "Where is Kyoto?", "graph": "citis"})
+        reference = PromptReference(name="oda")
+        names = await served.client.complete(reference, {"name": "graph", "value": "c"})
+        found = await served.client.complete(
+            reference, {"name": "entities", "value": "Kyo"}, context_arguments={"graph": "cities"}
+        )
+    assert texts[0] == texts[1].replace("kg://japan/schema", "kg://schema")
+    assert "example:population" in texts[2]
+    assert "Tokyo (Q1490)" in texts[3]
+    assert {"kg://{graph}/schema", "kg://{graph}/entity/{+id}"} <= templates
+    assert 'graph="cities"' in str(prompt.messages)
+    assert (names.completion.values, found.completion.values) == (["cities"], ["Kyoto (example:kyoto)"])
+
+
+async def test_records_of_calls_name_the_graphs_that_they_were_about(tmp_path: Path) -> None:
+    records = list[CallRecord]()
+    async with three(tmp_path, watchers=[records.append]) as served:
+        await served.call("Degree", entity="Kyoto", graph="cities")
+        await served.call("Degree", entity="Tokyo")
+        await served.call("Retrieve", text="Japan")
+        await served.call("Degree", entity="Tokyo", graph="made up")
+        await served.client.read_resource("kg://wikidata/entity/Q17")
+    made = [record.graph for record in records if record.method in {"tools/call", "resources/read"}]
+    assert made == ["cities", "japan", "japan, cities, wikidata", "", "wikidata"]
+
+
 async def test_one_graph_takes_no_argument_that_names_it(tokyo: LocalAdapter) -> None:
     async with Client(build_server(tokyo, Settings())) as client:
         tools = (await client.list_tools()).tools
@@ -161,7 +203,7 @@ async def test_the_tool_list_of_five_graphs_is_small(tokyo: LocalAdapter) -> Non
     assert token_count(json.dumps(listed, separators=(",", ":"))) <= 3_000
     assert token_count(instructions) <= 450
     taking = {tool.name: tool.input_schema["properties"].get("graph") for tool in tools}
-    assert {name for name, argument in taking.items() if argument is None} == {"memory-append", "memory-read"}
+    assert {name for name, argument in taking.items() if argument is None} == {"memory-read"}
     assert TypeAdapter(dict[str, list[str]]).validate_python(taking["Retrieve"]) == {"enum": list(names)}
 
 

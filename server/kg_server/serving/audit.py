@@ -50,6 +50,7 @@ class CallRecord:
         rows: How many rows of triples, values or results its answer has.
         requests: How many requests it sent to the services behind the graph.
         error: The class of its error by OpenTelemetry's conventions; nothing where it has none.
+        graph: The graphs of several that it was about, by their names; nothing where one is served.
         version: The version of the protocol; nothing where the call was refused before that was known.
     """
 
@@ -62,6 +63,7 @@ class CallRecord:
     rows: int = 0
     requests: int = 0
     error: str = ""
+    graph: str = ""
     version: str = ""
 
 
@@ -74,9 +76,13 @@ class Accounting:
     Args:
         tools: The names of the tools that there are.
         watchers: Called with each record, before the call is answered; they neither wait nor raise.
+        graphs_of: Returns the names of the graphs, of several, that a method with its parameters is about.
     """
 
-    def __init__(self, tools: Container[str], watchers: Sequence[Watcher]) -> None:
+    def __init__(
+        self, tools: Container[str], watchers: Sequence[Watcher], graphs_of: Callable[[str, Mapping[str, Any]], str]
+    ) -> None:
+        self._graphs_of = graphs_of
         self._tools = tools
         self._watchers = watchers
 
@@ -102,6 +108,7 @@ class Accounting:
                     rows=rows_of(ending.result),
                     requests=work.requests,
                     error=error,
+                    graph=self._graphs_of(ctx.method, ctx.params or {}),
                     version=ctx.protocol_version,
                 )
                 for watcher in self._watchers:
@@ -183,7 +190,7 @@ class AuditLog:
 
     Args:
         write: Writes a line.
-        graph: The graph's name, without secrets.
+        graph: The name of the graph, or of all, without secrets.
         form: Whether a line is JSON, or text for people.
     """
 
@@ -202,7 +209,7 @@ class AuditLog:
             "caller": who.subject[:_MAX_NAME],
             "name": who.name[:_MAX_NAME],
             "tool": record.tool or record.method,
-            "graph": self._graph[:_MAX_NAME],
+            "graph": (record.graph or self._graph)[:_MAX_NAME],
             "ms": round(record.seconds * 1_000, 1),
             "status": record.outcome,
             "rows": record.rows,

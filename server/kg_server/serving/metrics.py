@@ -45,6 +45,12 @@ class CallMetrics:
             ("tool",),
             registry=self.registry,
         )
+        self._of_graphs = Counter(
+            f"{_PREFIX}graph_calls",
+            "Calls by the graphs, of several, that they were about, and by how they ended.",
+            ("graph", "status"),
+            registry=self.registry,
+        )
         self._limited = Counter(
             f"{_PREFIX}limited_calls", "Calls refused at a limit of their caller.", ("tool",), registry=self.registry
         )
@@ -56,6 +62,8 @@ class CallMetrics:
             self._limited.labels(tool).inc()
             return
         self._seconds.labels(tool, record.outcome).observe(record.seconds)
+        for name in filter(None, record.graph.split(", ")):
+            self._of_graphs.labels(name, record.outcome).inc()
         self._rows.labels(tool).inc(record.rows)
         self._requests.labels(tool).inc(record.requests)
 
