@@ -85,8 +85,13 @@ def open_private(path: Path, *, new: bool = False) -> int:
     return descriptor
 
 
-def write_private(path: Path, content: bytes) -> None:
+def write_private(path: Path, content: bytes, *, durable: bool = False) -> None:
     """Write a file for its owner alone, as a whole or not at all; what stands at its name is replaced, even a link.
+
+    Args:
+        path: The file.
+        content: What it is to hold.
+        durable: Whether it must outlast a crash of the machine from here on, which takes some milliseconds.
 
     Raises:
         OSError: It cannot be written.
@@ -95,7 +100,16 @@ def write_private(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(open_private(building, new=True), "wb") as file:
             file.write(content)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         building.replace(path)
+        if durable and os.name != "nt":
+            folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
     except OSError:
         with suppress(OSError):
             building.unlink()

@@ -92,6 +92,7 @@ async def test_tokens_of_unknown_keys_make_it_read_the_keys_once_in_a_while_at_m
     "reply",
     [
         Reply({"keys": "none"}),
+        Reply({"keys": [{"kid": "a"}]}),
         Reply(b"{"),
         Reply(b'{"keys": [' + b" " * 1_000_000 + b"]}"),
         Reply("", 302, {"Location": "https://evil.example/keys"}),
@@ -101,6 +102,15 @@ async def test_tokens_of_unknown_keys_make_it_read_the_keys_once_in_a_while_at_m
 async def test_what_is_no_set_of_keys_is_not_taken_for_one(reply: Reply) -> None:
     with answering(lambda _, __: reply) as url, pytest.raises(BackendUnavailable):
         await SigningKeys("https://login.example", url).find("a", "ES256")
+
+
+async def test_a_malformed_key_is_left_out_and_the_others_are_accepted() -> None:
+    made = ECAlgorithm.to_jwk(ec.generate_private_key(ec.SECP256R1()).public_key(), as_dict=True)
+    keys = [7, {"kid": "a"}, {**made, "kid": 5}, {**made, "kid": "b", "key_ops": "verify"}, {**made, "kid": "c"}]
+    with answering(lambda _, __: Reply({"keys": keys})) as url:
+        read = SigningKeys("https://login.example", url)
+        found = [await read.find(kid, "ES256") for kid in ("a", "b", "c")]
+    assert [each is not None for each in found] == [False, False, True]
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ _ACCEPTED: Final = frozenset(each for fitting in _ALGORITHMS.values() for each i
 _M = TypeVar("_M", bound=BaseModel)
 
 logger = logging.getLogger(__name__)
+_MALFORMED: Final = "A key of the authorization server is malformed, and left out."
 
 
 def cannot_be_changed(url: str) -> bool:
@@ -73,12 +74,24 @@ class _Key(BaseModel, extra="allow"):
         try:
             return {(self.kid, each): jwt.PyJWK(self.model_dump(exclude_none=True), each) for each in named}
         except jwt.PyJWTError:
-            logger.warning("A key of the authorization server is malformed, and left out.")
+            logger.warning(_MALFORMED)
             return {}
 
 
 class _KeySet(BaseModel):
-    keys: list[_Key]
+    keys: list[object]
+
+    def readable(self) -> list[_Key]:
+        """Return the keys without malformed ones, which are logged and verify nothing."""
+        found: list[_Key] = []
+        for each in self.keys:
+            try:
+                found.append(_Key.model_validate(each))
+            except ValidationError:
+                logger.warning(_MALFORMED)
+        if self.keys and not found:
+            raise UnreadableBody("all of them are malformed")
+        return found
 
 
 def _words(value: object) -> object:
@@ -174,7 +187,7 @@ class SigningKeys:
         # Loading certificates takes some 30 ms, which other calls need not wait for.
         async with await anyio.to_thread.run_sync(making) as http:
             url = self._jwks_url or await self._discovered(http)
-            return (await _read_json(http, url, _KeySet)).keys
+            return (await _read_json(http, url, _KeySet)).readable()
 
     async def _discovered(self, http: httpx2.AsyncClient) -> str:
         """Return where the keys are by the metadata of the issuer (RFC 8414, OpenID Connect Discovery)."""

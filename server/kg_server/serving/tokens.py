@@ -1,6 +1,7 @@
 """A private file of hashed bearer tokens: each is shown once, when it is made."""
 
 import hmac
+import logging
 import re
 import time
 from collections.abc import Generator, Sequence
@@ -11,7 +12,7 @@ from secrets import token_urlsafe
 from typing import Annotated, Final, Literal, TypeAlias
 
 from filelock import FileLock
-from pydantic import Field, ValidationError
+from pydantic import Field, JsonValue, ValidationError
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.sections import Section
@@ -48,8 +49,34 @@ class StaticToken(Section):
 
 
 class _Content(Section):
+    """Entries are kept as they are: one that is malformed here may be another version's."""
+
     version: Literal[1] = 1
-    tokens: tuple[StaticToken, ...] = ()
+    tokens: tuple[JsonValue, ...] = ()
+
+    def readable(self, path: Path) -> tuple[StaticToken, ...]:
+        """Return the tokens without malformed entries, which are logged and give access to nobody.
+
+        Raises:
+            ValidationError: All are malformed.
+        """
+        found: list[StaticToken] = []
+        for number, entry in enumerate(self.tokens, start=1):
+            try:
+                found.append(StaticToken.model_validate(entry))
+            except ValidationError as error:
+                fields = ", ".join(sorted({str(place) for each in error.errors() for place in each["loc"][:1]}))
+                logger.warning("Entry %d of the tokens in %s is left out: %s", number, path, fields or "no token")
+                if number == len(self.tokens) and not found:
+                    raise
+        return tuple(found)
+
+
+def _name_of(entry: JsonValue) -> JsonValue:
+    return entry.get("name") if isinstance(entry, dict) else None
+
+
+logger = logging.getLogger(__name__)
 
 
 class TokenFile:
@@ -63,9 +90,10 @@ class TokenFile:
         self.path = path
         self._state: tuple[int, ...] | None = None
         self._tokens: tuple[StaticToken, ...] = ()
+        self._entries: tuple[JsonValue, ...] = ()
 
     def tokens(self) -> tuple[StaticToken, ...]:
-        """Return the tokens, expired ones included.
+        """Return the tokens, expired ones included and malformed entries left out.
 
         Raises:
             InvalidRequest: The file cannot be read, or is not one of tokens.
@@ -76,11 +104,12 @@ class TokenFile:
             state = (status.st_mtime_ns, status.st_size, status.st_ino)
             if state != self._state:
                 content = read_regular(self.path, _MAX_FILE_BYTES)
-                self._tokens, self._state = _Content.model_validate_json(content).tokens, state
+                read = _Content.model_validate_json(content)
+                self._tokens, self._entries, self._state = read.readable(self.path), read.tokens, state
         except FileNotFoundError:
-            self._tokens, self._state = (), None
+            self._tokens, self._entries, self._state = (), (), None
         except (OSError, ValidationError) as error:
-            self._tokens, self._state = (), None
+            self._tokens, self._entries, self._state = (), (), None
             reason = error.strerror if isinstance(error, OSError) else "it is not a file of tokens"
             raise InvalidRequest(f"The tokens in {self.path} cannot be read: {reason}.") from error
         return self._tokens
@@ -117,10 +146,10 @@ class TokenFile:
             expires=None if expires_days is None else now + int(expires_days * _DAY_S),
         )
         with self._locked():
-            known = self.tokens()
-            if any(each.name == name for each in known):
+            self.tokens()
+            if any(_name_of(each) == name for each in self._entries):
                 raise InvalidRequest(f"There is a token {name} already. Revoke it first, or choose another name.")
-            self._write((*known, made))
+            self._write((*self._entries, made.model_dump(mode="json", exclude_none=True)))
         return token
 
     def revoke(self, name: str) -> None:
@@ -131,8 +160,8 @@ class TokenFile:
         """
         with self._locked():
             known = self.tokens()
-            kept = tuple(each for each in known if each.name != name)
-            if kept == known:
+            kept = tuple(each for each in self._entries if _name_of(each) != name)
+            if len(kept) == len(self._entries):
                 there = f"The tokens are {', '.join(each.name for each in known)}." if known else "There are no tokens."
                 raise InvalidRequest(f"There is no token {shown_within(name, 80)}. {there}")
             self._write(kept)
@@ -150,9 +179,10 @@ class TokenFile:
         finally:
             lock.release()
 
-    def _write(self, tokens: tuple[StaticToken, ...]) -> None:
-        content = _Content(tokens=tokens).model_dump_json(indent=1, exclude_none=True)
+    def _write(self, entries: tuple[JsonValue, ...]) -> None:
+        content = _Content(tokens=entries).model_dump_json(indent=1)
         try:
-            write_private(self.path, content.encode())
+            # A revoked token must not come back when the machine fails.
+            write_private(self.path, content.encode(), durable=True)
         except OSError as error:
             raise InvalidRequest(f"The tokens in {self.path} cannot be written: {error.strerror}.") from error

@@ -142,6 +142,17 @@ def test_a_file_of_tokens_that_cannot_be_read_lets_nobody_in(hosted: Hosted) -> 
     assert hosted.answer(token).status_code == 200
 
 
+def test_a_malformed_entry_lets_nobody_in_and_the_others_stay(hosted: Hosted) -> None:
+    bad, good, content = hosted.add("fay"), hosted.add("gil"), hosted.tokens.path.read_bytes()
+    hosted.tokens.path.write_bytes(content.replace(b'"name": "fay"', b'"name": "fay", "tool": "Schema"'))
+    assert [hosted.answer(token).status_code for token in (bad, good)] == [401, 200]
+    new = hosted.add("hal")
+    assert [hosted.answer(token).status_code for token in (bad, new)] == [401, 200]
+    hosted.tokens.path.write_bytes(hosted.tokens.path.read_bytes().replace(b', "tool": "Schema"', b""))
+    for name in ("fay", "gil", "hal"):
+        hosted.tokens.revoke(name)
+
+
 def test_a_token_is_shown_once_and_kept_as_a_hash_in_a_private_file(cli: CommandLine) -> None:
     made = cli.run("token", "add", "ann", "--scopes", "read", "--tools", "Retrieve,GetPath", "--expires-days", "7")
     token = made.out.strip()
