@@ -6,7 +6,7 @@ from typing import Final
 
 from kg_agents.checking import UNCHECKED
 from kg_agents.evidence.answers import AgentAnswer
-from kg_agents.evidence.values import IdLabels, Triple, plain_value
+from kg_agents.evidence.values import IdLabels, Triple, plain_value, split_graph, without_graph
 from kg_agents.llm import Completion, Llm, LlmRequest
 from kg_agents.tools.client import OtherTools, ToolCall, ToolCaller, ToolError
 from kg_prompts import render
@@ -38,9 +38,14 @@ class Learned:
     labels: IdLabels
 
     @property
+    def graphs(self) -> tuple[str, ...]:
+        """The graphs of the triples, where a server has several."""
+        return tuple(dict.fromkeys(filter(None, (split_graph(relation)[1] for _, relation, _ in self.facts))))
+
+    @property
     def plain_facts(self) -> tuple[Triple, ...]:
-        """The triples with values as they are."""
-        return tuple((head, relation, plain_value(tail)) for head, relation, tail in self.facts)
+        """The triples with values, and ids, as they are."""
+        return tuple(map(without_graph, self._plain)) if self.graphs else self._plain
 
     @property
     def evidence(self) -> tuple[str, ...]:
@@ -48,8 +53,12 @@ class Learned:
         nodes, relations = self.labels.nodes, self.labels.relations
         return tuple(
             " | ".join((nodes.get(head, head), relations.get(relation, relation), nodes.get(tail, tail)))
-            for head, relation, tail in self.plain_facts
+            for head, relation, tail in self._plain
         )
+
+    @property
+    def _plain(self) -> tuple[Triple, ...]:
+        return tuple((head, relation, plain_value(tail)) for head, relation, tail in self.facts)
 
 
 def learned_from(answer: AgentAnswer) -> Learned | None:

@@ -42,7 +42,7 @@ class RunPlan(BaseModel):
     Args:
         benchmark: The benchmark.
         data: The file or the folder of its questions.
-        graph: The graph that is asked.
+        graph: The graph that is asked, or several as `NAME=GRAPH`, the default first.
         method: How it is asked.
         model: The language model.
         judge: Another model that judges, for Graph Counselor.
@@ -60,7 +60,7 @@ class RunPlan(BaseModel):
 
     benchmark: BenchmarkName
     data: Path
-    graph: str = "sample"
+    graph: str | tuple[str, ...] = "sample"
     method: MethodName
     model: str
     judge: str = ""
@@ -72,6 +72,17 @@ class RunPlan(BaseModel):
     learn: bool = False
     score: str = ""
     embedder: str = ""
+
+    @property
+    def graphs(self) -> list[str]:
+        """The graphs, as a command names them."""
+        return [self.graph] if isinstance(self.graph, str) else [*self.graph]
+
+    @property
+    def first_graph(self) -> str:
+        """The graph that is asked by default, without the name that it is given beside others."""
+        first = self.graphs[0]
+        return first.partition("=")[2] or first if len(self.graphs) > 1 else first
 
     @property
     def parameters(self) -> dict[str, str]:

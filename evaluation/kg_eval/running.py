@@ -24,6 +24,7 @@ from kg_agents.llm import AgentError, LlmError, Models, Usage
 from kg_agents.llm.dialogue import FailedReply, RunEnded
 from kg_agents.tools.client import InexactScore, Toolbox, ToolError
 from kg_agents.tools.knowledge import KnowledgeGraph
+from kg_agents.tools.several import graphs_of
 from kg_agents.trace import AnyLine, CallLog, LlmLine, ToolLine, TracedLlm, TracedTools
 from kg_boundary.private_files import private_folder
 from kg_eval.logs import OUTCOME, SOURCE, LoggedQuestion, read_run
@@ -199,7 +200,8 @@ def _solver(
             record = _RECORD.validate_python(state.metadata["record"])
             log = _QuestionLog()
             async with connect() as tools:
-                means = log.means(models(), tools, seed)
+                graphs = graphs_of((await tools.offer()).tools) if len(plan.graphs) > 1 else ()
+                means = log.means(models(), tools, seed, graphs)
                 try:
                     outcome = await _asked(record, plan, method, means, learn)
                 except InexactScore as error:
@@ -255,9 +257,9 @@ class _QuestionLog(CallLog):
             return
         transcript().info(line.model_dump(mode="json", exclude={"data"}), source=SOURCE)
 
-    def means(self, models: Models, tools: Toolbox, seed: int) -> Means:
+    def means(self, models: Models, tools: Toolbox, seed: int, graphs: tuple[str, ...]) -> Means:
         """Return models and tools whose calls are kept."""
-        return Means(models.changed(lambda llm: TracedLlm(llm, self)), TracedTools(tools, self), seed)
+        return Means(models.changed(lambda llm: TracedLlm(llm, self)), TracedTools(tools, self), seed, graphs)
 
 
 async def _asked(record: Record, plan: RunPlan, method: Method, means: Means, learn: Learn | None) -> ScoredOutcome:
@@ -299,7 +301,7 @@ async def _answered(record: Record, plan: RunPlan, method: Method, means: Means,
         own = OwnQuestion(means.tools, record.question)
         llm = ExperiencedLlm(means.models.llm, await solved_before(own, record.question))
         means = replace(means, tools=own, models=replace(means.models, llm=llm))
-    answer = await method.answer(Asked(record.question, entities, plan.graph), means)
+    answer = await method.answer(Asked(record.question, entities, plan.first_graph), means)
     if plan.learn and learn is not None and answer.learned is not None:
         await learn(answer.learned)
     return ScoredOutcome(

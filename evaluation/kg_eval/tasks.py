@@ -103,7 +103,7 @@ def _task_of(benchmark: BenchmarkName) -> Callable[..., Task]:
     @task(name=benchmark)
     def made(
         data: str,
-        graph: str = "sample",
+        graph: str | list[str] = "sample",
         method: str = "oda",
         linking: str = "gold",
         settings: str = "",
@@ -113,7 +113,7 @@ def _task_of(benchmark: BenchmarkName) -> Callable[..., Task]:
         written = [each.strip() for each in settings.split(",") if each.strip()]
         fields = {"data": data, "graph": graph, "method": method, "linking": linking, "settings": written, "seed": seed}
         plan = RunPlan.model_validate({"benchmark": benchmark, "model": "inspect", **fields})
-        target = server or f"kg-sextant serve {shlex.quote(graph)}"
+        target = server or f"kg-sextant serve {shlex.join(plan.graphs)}"
         exact = needs_exact_scores(method_of(plan.method, plan.settings))
         connect = partial(_connected, target, exact=exact)
         return task_of(plan, numbered_records(plan), connect, lambda: Models(InspectLlm(get_model())))

@@ -26,6 +26,12 @@ def split_graph(id: str) -> tuple[str, str]:
     return (id, "") if found is None else (found[1], found[2])
 
 
+def without_graph(triple: Triple) -> Triple:
+    """Return a triple by ids that carry no graph."""
+    head, relation, tail = triple
+    return split_graph(head)[0], split_graph(relation)[0], split_graph(tail)[0]
+
+
 def plain_value(end: str) -> str:
     """Return a literal without its quotes, datatype and language, and any other end of a fact as it is."""
     return end[1 : end.rindex('"')] if end.startswith('"') and end.rindex('"') > 0 else end

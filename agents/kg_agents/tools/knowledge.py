@@ -30,7 +30,7 @@ from kg_agents.tools.client import (
 )
 from kg_agents.tools.readings import read_shown, shown_by
 from kg_agents.tools.results import NUMBER, ToolResult, candidate_of, remembered_of, triple_of
-from kg_agents.tools.several import by_graph, without_graphs
+from kg_agents.tools.several import best_of, by_graph, without_graphs
 
 Direction: TypeAlias = Literal["out", "in", "both"]
 
@@ -185,8 +185,9 @@ class KnowledgeGraph:
             answer, shown = ToolResult.of(call, "candidates", self.graphs), shown_by(call, self.graphs)
             for number, text in enumerate(asked, start=1):
                 rows = [row for row in answer.candidates if len(row) > NUMBER and row[NUMBER] == str(number)]
-                named = tuple(map(candidate_of, rows))
-                found.append(NameMatch(text, answer.matches.get(self._bare(text), answer.match), named, shown))
+                match = answer.matches.get(self._bare(text), answer.match)
+                named = best_of(self._bare(text), match, map(candidate_of, rows))
+                found.append(NameMatch(text, match, named, shown))
         return tuple(found)
 
     async def likeness(self, question: str, texts: Sequence[str]) -> tuple[float, ...]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from kg_agents.evidence.values import ComputedResult, Shown, Triple, quoted, valued
+from kg_agents.evidence.values import ComputedResult, Shown, Triple, in_graph, quoted, split_graph, valued
 from kg_agents.llm.texts import clipped
 from kg_agents.tools.client import ToolCall, UnreadableReply
 from kg_agents.tools.results import ROW, VERDICT, ToolResult, triple_of
@@ -107,7 +107,11 @@ def _retrieved(call: ToolCall, found: ToolResult, said: str) -> _Stated:
     for near, (direction, relation, _, *far) in _carded(found):
         facts += ((end, relation, near) if direction == "in" else (near, relation, end) for end in far)
     telling = ((row[0], _TELLING.fullmatch(row[_TELLING_COLUMN])) for row in rows if len(row) > _TELLING_COLUMN)
-    facts += ((entity, fact["relation"], fact["id"] or quoted(fact["value"])) for entity, fact in telling if fact)
+    for entity, fact in telling:
+        if fact is not None:
+            _, graph = split_graph(entity)
+            end = in_graph(fact["id"], graph) if fact["id"] else quoted(fact["value"])
+            facts.append((entity, in_graph(fact["relation"], graph), end))
     return facts, (), (row[0] for row in rows)
 
 

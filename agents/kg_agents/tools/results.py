@@ -1,11 +1,12 @@
 """The structured answers of tools, checked, and the rows that they hold."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Final, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
-from kg_agents.evidence.values import EntityMatch, FactGroup, IdLabels, Remembered, Triple, valued
+from kg_agents.evidence.values import EntityMatch, FactGroup, IdLabels, Remembered, Triple, split_graph, valued
 from kg_agents.tools.client import ToolCall, UnreadableReply
 from kg_agents.tools.several import Owners
 
@@ -132,8 +133,9 @@ class ToolResult(BaseModel):
         """Return all other rows with ids that carry their graphs."""
         node, relation, far = owners.node, owners.relation, owners.far
 
-        def over(row: Sequence[str]) -> list[str]:
-            return [*row[:1], *(relation(each) for each in row[1:2]), *row[2:3], *map(far, row[3:])]
+        def over(row: Sequence[str], graph: Sequence[str] = ()) -> list[str]:
+            ends = (owners.of_row(each, graph) if graph and each in self.labels else far(each) for each in row[3:])
+            return [*row[:1], *(relation(each, graph) for each in row[1:2]), *row[2:3], *ends]
 
         features = self.features
         return {
@@ -144,7 +146,10 @@ class ToolResult(BaseModel):
             ],
             "candidates": [[owners.of_row(row[0], row), *row[1:]] for row in self.candidates if row],
             "card": [*map(over, self.card)],
-            "cards": {node(key): [*map(over, rows)] for key, rows in self.cards.items()},
+            "cards": {
+                owners.of_card(key): [over(row, split_graph(key)[1:]) for row in rows]
+                for key, rows in self.cards.items()
+            },
             "features": {relation(key): count for key, count in features.items()}
             if isinstance(features, dict)
             else [[relation(row[0]), *row[1:]] for row in features if row],
@@ -159,24 +164,34 @@ class ToolResult(BaseModel):
         }
 
     def _learn(self, owners: Owners, subject: str) -> None:
-        """Take note of all nodes of the answer."""
-        edges = [*self.triples, *(row for path in self.paths for row in path)]
-        values = [*self.values, *self.held, *self.details, *self.evidence, *(row[1:] for row in self.facts)]
-        for row in (*edges, *values):
+        """Take note of all nodes of the answer, with the rows that may name their graphs first."""
+        for node, row in chain(self._in_facts(), self._in_results(), self._in_cards()):
+            owners.note(node, row)
+        owners.ask_about(subject, self.read)
+        for key in (*self.labels, *self.classes, *(row[0] for row in self.groups if row)):
+            owners.note(key)
+
+    def _in_facts(self) -> Iterator[tuple[str, Sequence[str]]]:
+        for row in (*self.triples, *chain.from_iterable(self.paths)):
             if len(row) >= ROW:
-                owners.note(row[0], row)
-        for row in edges:
+                yield from ((row[0], row), (row[2], row))
+        for row in (*self.values, *self.held, *self.details, *self.evidence, *(row[1:] for row in self.facts)):
             if len(row) >= ROW:
-                owners.note(row[2], row)
+                yield row[0], row
+
+    def _in_results(self) -> Iterator[tuple[str, Sequence[str]]]:
         for row in self.results:
             if len(row) > ROW:
-                for end in (row[1], row[3] if row[4:5] == ["node"] else ""):
-                    owners.note(end, row)
-        for row in self.candidates:
-            owners.note(row[0] if row else "", row)
-        owners.ask_about(subject, self.read)
-        for key in (*self.labels, *self.cards, *self.classes, *(row[0] for row in self.groups if row)):
-            owners.note(key)
+                yield from ((end, row) for end in (row[1], row[3] if row[4:5] == ["node"] else ""))
+        yield from ((row[0], row) for row in self.candidates if row)
+
+    def _in_cards(self) -> Iterator[tuple[str, Sequence[str]]]:
+        """Yield the nodes of cards, whose keys may carry their graphs."""
+        for key, rows in self.cards.items():
+            card, *graph = split_graph(key)
+            for end in (card, *chain.from_iterable(row[ROW:] for row in rows)):
+                if end == card or end in self.labels:
+                    yield end, graph
 
     @property
     def named(self) -> IdLabels:

@@ -6,7 +6,8 @@ from typing import Final, Self
 
 from pydantic import TypeAdapter, ValidationError
 
-from kg_agents.evidence.values import IdLabels, in_graph, split_graph
+from kg_agents.evidence.matching import fold
+from kg_agents.evidence.values import EntityMatch, IdLabels, in_graph, split_graph
 from kg_agents.llm import Function
 
 GRAPH: Final = "graph"
@@ -35,6 +36,22 @@ def by_graph(ids: Sequence[str], graphs: Sequence[str]) -> list[list[str]]:
         graph = split_graph(each)[1]
         groups.setdefault(graph if graph in graphs else "", []).append(each)
     return list(groups.values()) or [[]]
+
+
+def best_of(text: str, match: str, candidates: Iterable[EntityMatch]) -> tuple[EntityMatch, ...]:
+    """Return the candidates of the graphs for which the verdict on a text holds; all where they are of one graph.
+
+    Args:
+        text: The text.
+        match: The verdict, which is the best that any graph gives.
+        candidates: What all graphs found.
+    """
+    found = tuple(candidates)
+    if len({split_graph(each.id)[1] for each in found}) < 2 or match not in {"exact", "close"}:
+        return found
+    named = {split_graph(each.id)[1] for each in found if fold(text) == fold(each.matched.partition(" ")[2])}
+    best = {split_graph(max(found, key=lambda each: each.score).id)[1]}
+    return tuple(each for each in found if split_graph(each.id)[1] in (named if match == "exact" and named else best))
 
 
 def without_graphs(arguments: Mapping[str, object], graphs: Sequence[str]) -> dict[str, object]:
@@ -165,6 +182,10 @@ class Owners:
     def of_row(self, id: str, row: Sequence[str]) -> str:
         """Return an id with the graph of its row."""
         return in_graph(id, self._named(row))
+
+    def of_card(self, key: str) -> str:
+        """Return the node of a card, whose key may carry its graph already."""
+        return key if split_graph(key)[1] in self._graphs else self.node(key)
 
     def relation(self, id: str, row: Sequence[str] = ()) -> str:
         """Return a relation with the graph of its row."""

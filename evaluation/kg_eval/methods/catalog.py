@@ -39,7 +39,7 @@ class AgentMethod:
 
     async def answer(self, asked: Asked, means: Means) -> MethodAnswer:
         """See `Method`."""
-        agent = agent_of(self.settings, means.tools, means.models, asked.graph_name)
+        agent = agent_of(self.settings, means.tools, means.models, asked.graph_name, graphs=means.graphs)
         talk = means.talk(self.settings.limits)
         found = await agent.answer(asked.question, asked.ids, talk=talk)
         return answered(await checked(found, means.graph.within(talk), self.settings.own_answers))

@@ -42,12 +42,14 @@ class Means:
         models: The models.
         tools: The tools of the graph.
         seed: What dice begin with.
+        graphs: The graphs of the server, where it serves several.
         unreadable: How many replies could not be read, even when asked again, by what they were for.
     """
 
     models: Models
     tools: Toolbox
     seed: int = 0
+    graphs: tuple[str, ...] = ()
     unreadable: Counter[str] = field(default_factory=Counter[str])
 
     def talk(self, limits: Limits | None = None) -> Dialogue:
@@ -57,7 +59,7 @@ class Means:
     @property
     def graph(self) -> KnowledgeGraph:
         """The tools as typed calls."""
-        return KnowledgeGraph(self.tools)
+        return KnowledgeGraph(self.tools, graphs=self.graphs)
 
 
 @dataclass(frozen=True, slots=True)

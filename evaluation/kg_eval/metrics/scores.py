@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from kg_agents.evidence.answers import GivenAnswer, Status
 from kg_agents.evidence.matching import fold
+from kg_agents.evidence.values import split_graph
 from kg_agents.llm import Llm, Usage
 from kg_agents.llm.dialogue import Dialogue, Limits, Task, whole
 from kg_agents.llm.texts import without_thinking
@@ -118,7 +119,7 @@ def published_tog_em(outcomes: Iterable[ScoredOutcome]) -> dict[str, float]:
 
 
 def _named(outcome: ScoredOutcome) -> Mapping[str, Sequence[str]]:
-    return {each.text: each.entities for each in outcome.answers}
+    return {each.text: tuple(split_graph(entity)[0] for entity in each.entities) for each in outcome.answers}
 
 
 def _contained(outcome: ScoredOutcome) -> bool:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kg_agents.running import Question
     from kg_agents.tools.client import Toolbox
     from kg_agents.trace import Watcher
+    from kg_server.graphs import GraphSet
     from kg_server.memory.experience import ExperienceStore, Solved
 
 
@@ -68,15 +69,15 @@ async def learn(
     return True
 
 
-async def keep_solved(settings: Settings, graph: KGAdapter, learned: "Learned | None") -> bool:
-    """Keep a solved question if learning is on and the graph holds its evidence; return whether it was kept.
+async def keep_solved(settings: Settings, graphs: "GraphSet", learned: "Learned | None") -> bool:
+    """Keep a solved question if learning is on and one graph holds its evidence; return whether it was kept.
 
     Args:
         settings: Whether it is on, and where it is kept.
-        graph: What the evidence is compared with.
+        graphs: What the evidence is compared with.
         learned: The solved question, or None.
     """
-    if learned is None or not settings.learn:
+    if learned is None or not settings.learn or len(learned.graphs) > 1:
         return False
     from kg_server.app import experience_of
     from kg_server.memory.experience import Solved
@@ -84,7 +85,8 @@ async def keep_solved(settings: Settings, graph: KGAdapter, learned: "Learned | 
     store = experience_of(settings)
     assert store is not None  # noqa: S101 - learning is on
     solved = Solved(question=learned.question, calls=learned.calls, answers=learned.answers, evidence=learned.evidence)
-    return await learn(graph, store, solved, learned.plain_facts)
+    graph = await graphs.opened(next(iter(learned.graphs), None))
+    return await learn(graph.adapter, store, solved, learned.plain_facts)
 
 
 LONGEST_S: Final = 600.0
@@ -253,7 +255,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
             "--entity", metavar="ID", help="An entity of the question: an id, an IRI or a name. May be repeated."
         ),
     ] = None,
-    graph: options.Graph = None,
+    graph: options.Graphs = None,
     server: Annotated[
         str | None,
         typer.Option(
@@ -289,8 +291,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
     called = invocation(context)
     if server is not None:
         called.secrecy.redactor = secrets_of_server(server)
-    load = called.load if server is None else called.load_for_any
-    loaded = load(graph=graph, model=model, base_url=base_url, reflector=reflector, learn=learn or None)
+    loaded = called.load_for_any(graph=graph, model=model, base_url=base_url, reflector=reflector, learn=learn or None)
     settings = loaded.settings
     if not question.strip():
         raise InvalidRequest("The question is blank.")
@@ -377,17 +378,20 @@ async def _ask(
     from kg_agents.llm import AgentError
     from kg_agents.running import run_question
     from kg_agents.tools.client import ExactTools
+    from kg_agents.tools.several import graphs_of
     from kg_agents.trace import Trace
     from kg_server.commands.graphs import models_of
 
     in_paper = asked.settings.paper_score and settings.llm.model is not None
     settings = exact(settings) if in_paper else settings
-    asked = replace(asked, graph_name=redactor.message(settings.graph) if server is None else "")
+    first = settings.of(next(iter(settings.graphs))) if settings.graphs else settings
+    asked = replace(asked, graph_name=redactor.message(first.graph) if server is None else "")
     try:
         async with (
             models_of(settings, redactor) as (llm, judge, reflector),
-            _tools(as_published(settings, asked.settings), server, redactor) as (tools, graph),
+            _tools(as_published(settings, asked.settings), server, redactor) as (tools, graphs),
         ):
+            asked = replace(asked, graphs=graphs_of((await tools.offer()).tools))
             with Trace(path) as trace:
                 answer = await run_question(
                     asked,
@@ -399,7 +403,7 @@ async def _ask(
                     similarity=partial(likeness, settings),
                     watcher=_watcher(view),
                 )
-            if graph is not None and await keep_solved(settings, graph, learned_from(answer)):
+            if graphs is not None and await keep_solved(settings, graphs, learned_from(answer)):
                 view.say("Kept as an example for other questions.")
             return answer
     except AgentError as error:
@@ -430,8 +434,8 @@ def _watcher(view: RunView) -> "Watcher":
 @asynccontextmanager
 async def _tools(
     settings: Settings, server: str | None, redactor: Redactor
-) -> "AsyncGenerator[tuple[Toolbox, KGAdapter | None]]":
-    """Open a session to a server of somebody else, or to one of our own in this process, with its graph."""
+) -> "AsyncGenerator[tuple[Toolbox, GraphSet | None]]":
+    """Open a session to a server of somebody else, or to one of our own in this process, with its graphs."""
     from kg_agents.tools.client import connect_tools
 
     if server is not None:
@@ -441,10 +445,10 @@ async def _tools(
             yield tools, None
         return
     from kg_server.app import build_server
-    from kg_server.commands.graphs import opened
+    from kg_server.commands.graphs import served
 
-    async with opened(settings) as graph, connect_tools(build_server(graph, settings)) as tools:
-        yield tools, graph
+    async with served(settings) as graphs, connect_tools(build_server(graphs, settings)) as tools:
+        yield tools, graphs
 
 
 def new_trace(folder: Path, question: str) -> Path:

@@ -181,7 +181,7 @@ def run_benchmark(  # noqa: PLR0913, PLR0917 - one argument for each option
     ],
     data: Annotated[Path, typer.Option(metavar="FILE", help="The file or folder of the benchmark's questions.")],
     method: Annotated[str, typer.Option(help="The method: direct, cot, tog, graph-cot, oda, tools, …")] = "oda",
-    graph: options.Graph = None,
+    graph: options.Graphs = None,
     model: options.Model = None,
     base_url: options.BaseUrl = None,
     judge: options.Judge = None,
@@ -206,13 +206,14 @@ def run_benchmark(  # noqa: PLR0913, PLR0917 - one argument for each option
     """
     _needs_extra()
     called = invocation(context)
-    settings = called.load(graph=graph, model=model, base_url=base_url, reflector=reflector, judge=judge).settings
+    loaded = called.load_for_any(graph=graph, model=model, base_url=base_url, reflector=reflector, judge=judge)
+    settings = loaded.settings
     if settings.llm.model is None:
         raise InvalidRequest(f"A benchmark needs a model. {SET_MODEL}")
     plan = _plan(
         benchmark=benchmark,
         data=data,
-        graph=called.secrecy.message(settings.graph),
+        graph=_graph_of(settings, called.secrecy.redactor),
         method=method,
         model=settings.llm.model,
         judge=settings.llm.judge or "",
@@ -233,6 +234,12 @@ def run_benchmark(  # noqa: PLR0913, PLR0917 - one argument for each option
     if failed:
         warn(f"{failed} questions failed and are not counted; run the same command again to retry them.")
     show_tables([out], "", official=False)
+
+
+def _graph_of(settings: Settings, redactor: Redactor) -> str | tuple[str, ...]:
+    """Return the graph of a run, or several as words that name each."""
+    several = [redactor.message(f"{name}={settings.of(name).graph}") for name in settings.graphs]
+    return tuple(several) or redactor.message(settings.graph)
 
 
 def _plan(**fields: object) -> "RunPlan":
@@ -290,7 +297,7 @@ def run_suite(
     for name, plan in plans.items():
         warn(f"{name}:")
         others = {"judge": plan.judge or None, "reflector": plan.reflector or None}
-        of_plan = called.load(graph=plan.graph, model=plan.model, base_url=base_url, **others).settings
+        of_plan = called.load_for_any(graph=plan.graphs, model=plan.model, base_url=base_url, **others).settings
         if failed := anyio.run(_run, of_plan, plan, out / name, at_once, called.secrecy.redactor):
             warn(f"{failed} questions failed and are not counted; run the same command again to retry them.")
     show_tables([out / name for name in plans], "", official=False)
@@ -303,7 +310,7 @@ async def _run(settings: Settings, plan: "RunPlan", out: Path, at_once: int, red
     from kg_eval.player import player_of
     from kg_eval.running import run
     from kg_server.app import build_server
-    from kg_server.commands.graphs import models_of, opened
+    from kg_server.commands.graphs import models_of, served
 
     with TemporaryDirectory(prefix="kg-sextant-") as temporary:
         try:
@@ -315,13 +322,13 @@ async def _run(settings: Settings, plan: "RunPlan", out: Path, at_once: int, red
                 plan = plan.model_copy(update=await score_of(alone))
             async with (
                 models_of(settings, redactor) as (llm, judge, reflector),
-                opened(settings) as graph,
-                connect_tools(build_server(graph, alone)) as served,
+                served(settings) as graphs,
+                connect_tools(build_server(graphs, alone)) as connected,
             ):
                 assert llm is not None  # noqa: S101 - the command has seen to it
                 models = Models(player or llm, judge, reflector)
-                learn = partial(keep_solved, alone, graph)
-                tools = ComparingTools(ExactTools(served) if in_paper else served, partial(likeness, alone))
+                learn = partial(keep_solved, alone, graphs)
+                tools = ComparingTools(ExactTools(connected) if in_paper else connected, partial(likeness, alone))
                 # The tables go to standard output; the progress that inspect_ai shows does not.
                 with redirect_stdout(sys.stderr):
                     return await run(plan, out, tools, models, at_once=at_once, learn=learn)

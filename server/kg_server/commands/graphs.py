@@ -105,6 +105,21 @@ async def connected(settings: Settings, *, imports: bool = True) -> "AsyncGenera
         from kg_server.app import build_server
 
         begin()
+    async with served(settings, imports=imports) as graphs, Client(build_server(graphs, settings)) as client:
+        yield graphs, client
+
+
+@asynccontextmanager
+async def served(settings: Settings, *, imports: bool = True) -> "AsyncGenerator[GraphSet]":
+    """Give the graphs that the settings name: the only one open, several to be opened when they are first asked.
+
+    Args:
+        settings: They name the graphs.
+        imports: Whether files that were never imported are imported; otherwise they answer no question about the graph.
+
+    Raises:
+        KGError: There is no such graph, or the only one cannot be opened.
+    """
     async with _served(settings, shown_progress, imports=imports) as graphs:
         if not graphs.several:
             try:
@@ -112,8 +127,7 @@ async def connected(settings: Settings, *, imports: bool = True) -> "AsyncGenera
             except InvalidSource:
                 if imports or path_of(settings.graph) is None:
                     raise
-        async with Client(build_server(graphs, settings)) as client:
-            yield graphs, client
+        yield graphs
 
 
 @asynccontextmanager
