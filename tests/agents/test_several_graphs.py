@@ -1,18 +1,128 @@
 """Agents over two graphs that call different things by the same ids: what each answer rests on names its graph."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
+from calls import several_graphs
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.store import open_store
+from kg_agents.evidence.answers import AgentAnswer
 from kg_agents.evidence.ledger import Cited, Ledger
 from kg_agents.evidence.values import IdLabels, NameMatch
-from kg_agents.tools.client import ToolCall
+from kg_agents.llm import Scripted, ScriptedLlm
+from kg_agents.parameters import AgentSettings, CounselorSettings, OdaSettings, ToolsSettings
+from kg_agents.running import Question, replay_question, run_question
+from kg_agents.tools.client import Toolbox, ToolCall, connect_tools
+from kg_agents.tools.functions import offered
 from kg_agents.tools.readings import shown_by
-from kg_agents.tools.several import about_graphs
+from kg_agents.tools.several import about_graphs, graphs_of
+from kg_agents.trace import Trace
+from kg_server.app import build_server
+from kg_server.settings import Settings
+from oda_runs import calls, story_store
 
+PREFIXES = """
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+"""
+PEOPLE = f"""{PREFIXES} @prefix ex: <http://people.example/> .
+ex:q1 rdfs:label "Ann Lee"@en ; ex:p1 ex:q2 . ex:q2 rdfs:label "Ulm"@en . ex:p1 rdfs:label "born in"@en .
+"""
+FILMS = f"""{PREFIXES} @prefix ex: <http://films.example/> .
+ex:q1 rdfs:label "Sand"@en ; ex:p1 ex:q2 . ex:q2 rdfs:label "Boris Kimura"@en . ex:p1 rdfs:label "directed by"@en .
+"""
 GRAPHS = ("people", "films")
-BORN = ("Q1 [people]", "P1 [people]", "Q2 [people]")
-DIRECTED = ("Q1 [films]", "P1 [films]", "Q2 [films]")
+BORN = ("ex:q1 [people]", "ex:p1 [people]", "ex:q2 [people]")
+DIRECTED = ("ex:q1 [films]", "ex:p1 [films]", "ex:q2 [films]")
+
+
+@pytest.fixture
+async def tools(tmp_path: Path) -> AsyncIterator[Toolbox]:
+    settings = Settings.model_validate(
+        {"cache_folder": tmp_path, "data_folder": tmp_path, "embedding": {"embedder": "lexical"}, "timeout_s": 120}
+    )
+    people, films = (LocalAdapter(open_store(story_store(text))) for text in (PEOPLE, FILMS))
+    async with aclosing(people), aclosing(films):
+        served = several_graphs({"people": people, "films": films}, settings)
+        async with connect_tools(build_server(served, settings)) as connected:
+            yield connected
+
+
+@dataclass
+class Asking:
+    """Asks with an agent, and checks that the record of the run gives the same answer again."""
+
+    tools: Toolbox
+    path: Path
+
+    async def __call__(self, settings: AgentSettings, *replies: Scripted, question: str = "?") -> AgentAnswer:
+        graphs = graphs_of((await self.tools.offer()).tools)
+        with Trace(self.path) as trace:
+            asked = Question(question, (), settings, graphs=graphs)
+            found = await run_question(asked, self.tools, ScriptedLlm(replies), trace)
+        again, same = await replay_question(self.path)
+        assert (same, again.answers) == (True, found.answers)
+        return found
+
+
+@pytest.fixture
+def ask(tools: Toolbox, tmp_path: Path) -> Asking:
+    return Asking(tools, tmp_path / "run.jsonl")
+
+
+async def test_the_same_id_in_two_graphs_is_cited_apart_with_the_graph_of_each_fact(ask: Asking) -> None:
+    look, there = ("GetNeighbor", {"entity": "ex:q1"}), ("GetNeighbor", {"entity": "ex:q1", "graph": "films"})
+    given = [{"text": "Ulm", "results": [1]}, {"text": "ex:q2", "results": [2]}]
+    found = await ask(ToolsSettings(only="all"), calls(look, there), calls(("answer", {"answers": given})))
+    assert [(each.text, each.facts) for each in found.answers] == [("Ulm", (BORN,)), ("Boris Kimura", (DIRECTED,))]
+    assert [each.entities for each in found.answers] == [("ex:q2 [people]",), ("ex:q2 [films]",)]
+    assert (found.status, found.explanation) == ("answered", "")
+    assert found.labels.triple(DIRECTED) == "Sand (ex:q1) | directed by (ex:p1) [films] | Boris Kimura (ex:q2)"
+
+
+async def test_an_answer_that_no_result_shows_by_its_words_is_looked_for_in_all_graphs(ask: Asking) -> None:
+    look = ("GetNeighbor", {"entity": "Sand", "graph": "films"})
+    found = await ask(
+        ToolsSettings(only="all"),
+        calls(look),
+        calls(("answer", {"answers": [{"text": "Boris Kimora", "results": [1]}]})),
+    )
+    assert [(each.text, each.facts) for each in found.answers] == [("Boris Kimura", (DIRECTED,))]
+
+
+async def test_the_model_is_offered_the_names_of_the_graphs(tools: Toolbox) -> None:
+    chosen = {each.name: each.parameters for each in offered((await tools.offer()).tools, "all")}
+    for name in ("GetNeighbor", "Compose"):
+        assert graphs_of([tool for tool in offered((await tools.offer()).tools, "all") if tool.name == name]) == GRAPHS
+    assert "graph" not in str(chosen["memory-read"])
+
+
+async def test_an_entity_that_oda_finds_is_looked_at_in_its_graph(ask: Asking) -> None:
+    found = await ask(
+        OdaSettings(),
+        "Sand",
+        "Thought: There.\nKeep: 1\nAction: GetNeighbor[c1]",
+        "Thought: There.\nKeep: none\nAction: Answer\nAnswer: Boris Kimura [1]",
+        question="Who directed Sand?",
+    )
+    assert [(each.text, each.facts) for each in found.answers] == [("Boris Kimura", (DIRECTED,))]
+    assert (found.status, found.explanation) == ("answered", "")
+
+
+async def test_graph_counselor_composes_in_the_graph_of_what_it_names(ask: Asking) -> None:
+    found = await ask(
+        CounselorSettings(),
+        "Sand",
+        "Plan: look.\nThought: director.\nAction: Neighbor[ex:q1, directed by]",
+        "Plan: end.\nThought: known.\nAction: Finish[Boris Kimura [1]]",
+        "It is what the graph says.\n[yes]",
+        question="Who directed Sand?",
+    )
+    assert [(each.text, each.facts) for each in found.answers] == [("Boris Kimura", (DIRECTED,))]
+    assert found.status == "answered"
 
 
 async def nobody(texts: Sequence[str]) -> Sequence[NameMatch]:
@@ -23,36 +133,39 @@ async def nobody(texts: Sequence[str]) -> Sequence[NameMatch]:
 
 def looked_at(head: str, relation: str, tail: str, **arguments: str) -> ToolCall:
     data = {
-        "triples": [["Q1", "P1", "Q2"]],
-        "labels": {"Q1": head, "Q2": tail},
-        "relations": {"P1": relation},
-        "outgoing": {"P1": 1},
+        "triples": [["ex:q1", "ex:p1", "ex:q2"]],
+        "labels": {"ex:q1": head, "ex:q2": tail},
+        "relations": {"ex:p1": relation},
+        "outgoing": {"ex:p1": 1},
     }
-    return ToolCall("GetNeighbor", {"entity": "Q1", **arguments}, "", data, failed=False)
+    return ToolCall("GetNeighbor", {"entity": "ex:q1", **arguments}, "", data, failed=False)
 
 
-async def test_the_same_id_in_two_graphs_is_cited_apart_with_the_graph_of_each_fact() -> None:
+async def test_an_answer_may_name_its_graph_behind_the_id() -> None:
     ledger = Ledger()
-    for call in (looked_at("Ann Lee", "born in", "Ulm"), looked_at("Sand", "directed by", "Bo Kim", graph="films")):
+    for call in (
+        looked_at("Ann Lee", "born in", "Ulm"),
+        looked_at("Sand", "directed by", "Boris Kimura", graph="films"),
+    ):
         ledger.add(shown_by(call, GRAPHS))
-    cited = [Cited("Ulm", (1,)), Cited("Q2", (2,)), Cited("Ann Lee (Q1) [people]", (1,))]
+    cited = [Cited("Ulm", (1,)), Cited("ex:q2", (2,)), Cited("Ann Lee (ex:q1) [people]", (1,))]
     found = await ledger.answers(cited, "?", (), nobody)
     assert [(each.text, each.facts) for each in found] == [
         ("Ulm", (BORN,)),
-        ("Bo Kim", (DIRECTED,)),
+        ("Boris Kimura", (DIRECTED,)),
         ("Ann Lee", (BORN,)),
     ]
-    assert [each.entities for each in found[:2]] == [("Q2 [people]",), ("Q2 [films]",)]
-    assert ledger.labels.triple(DIRECTED) == "Sand (Q1) | directed by (P1) [films] | Bo Kim (Q2)"
-    assert shown_by(looked_at("Sand", "directed by", "Bo Kim")).facts == (("Q1", "P1", "Q2"),)
+    assert [each.entities for each in found[:2]] == [("ex:q2 [people]",), ("ex:q2 [films]",)]
+    assert ledger.labels.triple(DIRECTED) == "Sand (ex:q1) | directed by (ex:p1) [films] | Boris Kimura (ex:q2)"
+    assert shown_by(looked_at("Sand", "directed by", "Boris Kimura")).facts == (("ex:q1", "ex:p1", "ex:q2"),)
 
 
 @pytest.mark.parametrize(
     ("written", "sent", "graph"),
     [
-        ("Neighbor[Q1, P1]", "Neighbor[Q1, P1]", None),
-        ("Neighbor[Q1 [films], P1]", "Neighbor[Q1, P1]", "films"),
-        ("Neighbor[Sand (Q1) [films]]", "Neighbor[Sand (Q1)]", "films"),
+        ("Neighbor[ex:q1, ex:p1]", "Neighbor[ex:q1, ex:p1]", None),
+        ("Neighbor[ex:q1 [films], ex:p1]", "Neighbor[ex:q1, ex:p1]", "films"),
+        ("Neighbor[Sand (ex:q1) [films]]", "Neighbor[Sand (ex:q1)]", "films"),
         ("Neighbor['Sand', born in]", "Neighbor['Sand', born in]", "films"),
         ("Union[Sand, Ann Lee]", "Union[Sand, Ann Lee]", ["people", "films"]),
         ("Retrieve [films]", "Retrieve [films]", None),
@@ -61,6 +174,6 @@ async def test_the_same_id_in_two_graphs_is_cited_apart_with_the_graph_of_each_f
 def test_an_expression_is_about_the_graphs_of_what_it_names(
     written: str, sent: str, graph: str | list[str] | None
 ) -> None:
-    labels = IdLabels({"Q1 [people]": "Ann Lee", "Q1 [films]": "Sand"})
+    labels = IdLabels({"ex:q1 [people]": "Ann Lee", "ex:q1 [films]": "Sand"})
     assert about_graphs(written, labels, GRAPHS) == (sent, graph)
     assert about_graphs(written, labels, ()) == (written, None)

@@ -205,6 +205,26 @@ async def test_a_name_without_its_id_means_what_a_line_above_shows_of_the_same_g
     assert triples_in(lines)[2] == ["C (Q3)", "r (P1) [films]", "D (Q4)"]
 
 
+def test_lines_below_the_name_of_a_graph_are_of_that_graph() -> None:
+    lines = [
+        "In people:",
+        "A (Q1)",
+        "r (P1) | B (Q2)",
+        "also in films as Q7",
+        "In films:",
+        "C (Q7) | also in people as Q1",
+        "-s (P2) | 2: D (Q3), E (Q4)",
+        "A (Q1) has 1 fact: ",
+        "r (P1) | B (Q2)",
+    ]
+    assert triples_in(lines) == [
+        ["A (Q1)", "r (P1) [people]", "B (Q2)"],
+        ["D (Q3)", "s (P2) [films]", "C (Q7)"],
+        ["E (Q4)", "s (P2) [films]", "C (Q7)"],
+        ["A (Q1)", "r (P1)", "B (Q2)"],
+    ]
+
+
 async def test_where_any_text_is_an_id_the_label_counts_as_results_show_it(
     graph_of: Callable[[str], LocalAdapter],
 ) -> None:

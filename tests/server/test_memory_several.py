@@ -5,14 +5,17 @@ from pathlib import Path
 
 import anyio
 import pytest
+from mcp import Client
 
 from calls import several_graphs
 from kg_adapters.errors import BackendUnavailable
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.open_options import OnProgress
 from kg_adapters.protocol import KGAdapter
+from kg_server.app import build_server
 from kg_server.graphs import GraphSet
-from memories import facts_of, remembering
+from kg_server.settings import Settings
+from memories import Memory, facts_of, remembering
 
 LABEL = "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix owl: <http://www.w3.org/2002/07/owl#> ."
 PEOPLE = f"""{LABEL} @prefix ex: <http://people.example/> .
@@ -62,6 +65,14 @@ async def test_a_triple_is_kept_with_the_graph_that_holds_it_and_shown_as_that_g
             assert (await memory.append(*again, memory=handle)).data["added"] == 0
         assert (await memory.append(IDS, memory=handle, graph="films")).data["added"] == 0
         assert facts_of(await memory.read(handle)) == rows
+
+
+async def test_what_retrieve_shows_of_all_graphs_is_kept_word_for_word(both: GraphSet, tmp_path: Path) -> None:
+    async with Client(build_server(both, Settings(data_folder=tmp_path, timeout_s=120))) as client:
+        memory = Memory(client)
+        shown = await memory.call("Retrieve", {"text": ["Ann Lee", "Sand"]})
+        kept = await memory.append(*shown.lines)
+    assert sorted(row[1:] for row in facts_of(kept)) == [[*IDS, "verified", "films"], [*IDS, "verified", "people"]]
 
 
 async def test_a_fact_of_what_another_graph_calls_otherwise_is_kept_as_it_was_shown(

@@ -30,6 +30,10 @@ _OWN_DASH: Final = re.compile(rf"[(:/#]-[^\s()]{{0,400}}\){_MARK}$")
 _ARROW: Final = re.compile(r" (<?-)\[(.{1,400}?)\](->?) ")
 _ALSO: Final = re.compile(r", also over [^|\s,]+(?:, [^|\s,]+)*\.$")
 """What follows a fact that several relations of one name state."""
+_IN: Final = re.compile(r"In ([a-z0-9][a-z0-9-]{0,15}):")
+"""What stands above the lines of one graph in an answer of several."""
+_ELSEWHERE: Final = re.compile(r"(?:^| \| )also in [a-z0-9-]{1,16} as [^|]+$")
+"""Which other graphs have a thing."""
 _BECAUSE: Final = "because "
 """What a line of evidence of Compose begins with."""
 _STATES_NOTHING: Final = re.compile(r"(?:Exact|Close): .*|also \| .*\d|Also around .* \| .*|\s*· .*")
@@ -94,6 +98,7 @@ class _Answer:
         self._relation = ""
         self._feature = ""
         self._ids = dict[str, str]()
+        self._graph = ""
 
     def read(self, line: str, below: int) -> Sequence[Written]:
         """Return the triples of a line; the line itself where it states none and none that follows explains it.
@@ -102,8 +107,8 @@ class _Answer:
             line: The line.
             below: How many columns the next line has.
         """
-        line = _ALSO.sub("", line)
-        if _STATES_NOTHING.fullmatch(line) or self._is_heading(line, below):
+        line = _ELSEWHERE.sub("", _ALSO.sub("", line))
+        if not line or _STATES_NOTHING.fullmatch(line) or self._is_heading(line, below):
             return ()
         # A sentence that ends with a fact has a full stop behind its id.
         columns = columns_of(line.strip().removesuffix(".") if line.rstrip().endswith(").") else line)
@@ -125,12 +130,17 @@ class _Answer:
         columns, start = columns_of(line), line[:_MAX_HEADING]
         head, has, rest = start.partition(" has ")
         one = _ABOUT_ONE.fullmatch(rest) if has and below < 3 and len(columns) == 1 else None
-        if one is not None:
+        two = _ABOUT_TWO.fullmatch(start) if len(columns) == 1 else None
+        part = _PART.fullmatch(start)
+        self._graph = self._graph if one is two is part is None else ""
+        if (graph := _IN.fullmatch(line)) is not None:
+            self._graph, self._heads, self._relation, self._ids = graph[1], [], "", {}
+        elif one is not None:
             over = one["relation"] or ""
             self._heads, self._relation = [head], f"-{over}" if over and one["side"] else over
-        elif len(columns) == 1 and (two := _ABOUT_TWO.fullmatch(start)) is not None:
+        elif two is not None:
             self._heads, self._relation = [two[1], two[2]], ""
-        elif (part := _PART.fullmatch(start)) is not None:
+        elif part is not None:
             self._heads, self._relation, self._feature = [], "", part[1] or ""
         elif (
             below == 2
@@ -154,7 +164,8 @@ class _Answer:
         # An answer that repeats the id of a head leaves out none: what has no id there is a value.
         above = {} if any(each in heads and name in self._ids for name, each in shown.items()) else dict(self._ids)
         self._ids.update(shown)
-        return [_turned(*(above.get(each, each) for each in (head, over, end))) for head in heads for end in tails]
+        over = above.get(over, over) + in_graph(self._graph)
+        return [_turned(above.get(head, head), over, above.get(end, end)) for head in heads for end in tails]
 
 
 def _names(column: str) -> list[str]:
