@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
+from calls import several_graphs
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.store import open_store
 from kg_agents.evidence.answers import AgentAnswer
@@ -86,6 +87,21 @@ async def serving_store(
         connect_tools(build_server(graph, settings)) as connected,
     ):
         yield connected
+
+
+@asynccontextmanager
+async def stories_tools(folder: Path, turtle: Mapping[str, str]) -> AsyncGenerator[Toolbox]:
+    """Serve several small graphs by their names in this process, and give what calls their tools."""
+    settings = Settings.model_validate(
+        {"cache_folder": folder, "data_folder": folder, "embedding": {"embedder": "lexical"}, "timeout_s": 120}
+    )
+    async with AsyncExitStack() as stack:
+        graphs = {
+            name: await stack.enter_async_context(aclosing(LocalAdapter(open_store(story_store(text)))))
+            for name, text in turtle.items()
+        }
+        server = build_server(several_graphs(graphs, settings), settings)
+        yield await stack.enter_async_context(connect_tools(server))
 
 
 QUESTION = "What is the capital of Japan?"

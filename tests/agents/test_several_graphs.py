@@ -1,29 +1,23 @@
 """Agents over two graphs that call different things by the same ids: what each answer rests on names its graph."""
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from calls import several_graphs
-from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.store import open_store
 from kg_agents.evidence.answers import AgentAnswer
 from kg_agents.evidence.ledger import Cited, Ledger
 from kg_agents.evidence.values import IdLabels, NameMatch
 from kg_agents.llm import Scripted, ScriptedLlm
 from kg_agents.parameters import AgentSettings, CounselorSettings, OdaSettings, ToolsSettings
 from kg_agents.running import Question, replay_question, run_question
-from kg_agents.tools.client import Toolbox, ToolCall, connect_tools
+from kg_agents.tools.client import Toolbox, ToolCall
 from kg_agents.tools.functions import offered
 from kg_agents.tools.readings import shown_by
 from kg_agents.tools.several import about_graphs, graphs_of
 from kg_agents.trace import Trace
-from kg_server.app import build_server
-from kg_server.settings import Settings
-from oda_runs import calls, story_store
+from oda_runs import calls, stories_tools
 
 PREFIXES = """
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -41,14 +35,8 @@ DIRECTED = ("ex:q1 [films]", "ex:p1 [films]", "ex:q2 [films]")
 
 @pytest.fixture
 async def tools(tmp_path: Path) -> AsyncIterator[Toolbox]:
-    settings = Settings.model_validate(
-        {"cache_folder": tmp_path, "data_folder": tmp_path, "embedding": {"embedder": "lexical"}, "timeout_s": 120}
-    )
-    people, films = (LocalAdapter(open_store(story_store(text))) for text in (PEOPLE, FILMS))
-    async with aclosing(people), aclosing(films):
-        served = several_graphs({"people": people, "films": films}, settings)
-        async with connect_tools(build_server(served, settings)) as connected:
-            yield connected
+    async with stories_tools(tmp_path, {"people": PEOPLE, "films": FILMS}) as connected:
+        yield connected
 
 
 @dataclass

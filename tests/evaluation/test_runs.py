@@ -9,17 +9,17 @@ from inspect_ai.event import InfoEvent
 from inspect_ai.log import read_eval_log, write_eval_log
 
 from benchmark_players import QUESTION, PlayingLlm, in_order, reply_of, write_rows
-from kg_agents.llm import Completion, LlmError, LlmRequest, Models
+from kg_agents.llm import Completion, LlmError, LlmRequest, Models, ScriptedLlm
 from kg_agents.tools.client import ExactTools, ToolCall
 from kg_agents.trace import ToolLine
 from kg_eval.logs import SOURCE, DamagedRun, read_run
 from kg_eval.methods.catalog import NEED_ENTITIES
 from kg_eval.metrics.scores import score
 from kg_eval.plan import InvalidPlan, MethodName, RunPlan, drawn
-from kg_eval.questions import BenchmarkName, Record
+from kg_eval.questions import BenchmarkName, Gold, Record
 from kg_eval.reports.tables import as_text, done, tables_of
 from kg_eval.running import NO_TOPIC, NONE_GIVEN, RunFailed, run
-from oda_runs import ChangedTools, story_tools
+from oda_runs import ChangedTools, answer, calls, stories_tools, story_tools
 from small_graphs import PREFIXES, TOKYO
 
 FACT = ("Q1490", "P36", "Q179645")
@@ -78,6 +78,28 @@ async def test_what_a_method_used_and_what_its_answer_rests_on_is_kept(
     assert outcome.tool_calls == tools_called or tools_called is None
     kinds = [call.kind for call in question.calls]
     assert (kinds.count("llm"), kinds.count("tool")) == (calls, outcome.tool_calls)
+
+
+async def test_a_run_over_two_graphs_scores_what_the_second_states(tmp_path: Path) -> None:
+    rows = [{"question": "Who directed Sand?", "answers": ["Bo Kim"], "entities": ["Sand"]}]
+    graphs = ["people=people.ttl", "films=films.ttl"]
+    plan = planned(write_rows(tmp_path, "jsonl", rows), "tools", graph=graphs)
+    other = {
+        name: f"""@prefix ex: <http://{name}/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+            ex:q1 rdfs:label "{label}" ; ex:p1 ex:q2 . ex:q2 rdfs:label "Bo Kim" ."""
+        for name, label in (("people", "Ann"), ("films", "Sand"))
+    }
+    look = calls(("GetNeighbor", {"entity": "ex:q1", "graph": "films"}))
+    async with stories_tools(tmp_path, other) as tools:
+        await run(plan, tmp_path / "run", tools, Models(ScriptedLlm([look, answer("Bo Kim")])))
+    done_run = read_run(tmp_path / "run")
+    (outcome,) = done_run.outcomes
+    assert [each.facts for each in outcome.answers] == [(("ex:q1 [films]", "ex:p1 [films]", "ex:q2 [films]"),)]
+    assert (score(outcome, "set"), done_run.plan.graphs) == (1.0, graphs)
+    # An answer in another language is known by its id, whatever its graph.
+    by_id = replace(outcome.record, golds=(Gold("Bo der Große", "ex:q2"),))
+    assert score(replace(outcome, record=by_id), "set") == 1.0
+    assert (plan.first_graph, planned(tmp_path, graph="a=b").first_graph) == ("people.ttl", "a=b")
 
 
 class Stopping(PlayingLlm):

@@ -1,11 +1,12 @@
 """The answer of an agent, what it rests on, and lists of which only a part was seen."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, Self, TypeAlias
 
 from kg_agents.evidence.matching import is_name, words_of
-from kg_agents.evidence.values import IdLabels, Shown, Triple, plain_value, split_graph
+from kg_agents.evidence.values import IdLabels, Shown, Triple, in_graph, plain_value, split_graph
 from kg_agents.llm import Usage
 from kg_agents.llm.dialogue import Dialogue
 from kg_boundary.shown import in_quotes
@@ -168,7 +169,7 @@ class AgentAnswer:
             closed_book: What becomes of what the model says by itself.
         """
         added = (GivenAnswer(text, "model") for text in own if closed_book == "allowed")
-        each_once = tuple({each.text: each for each in (*added, *answers)}.values())
+        each_once = tuple({(each.text, each.graphs): each for each in (*added, *answers)}.values())
         counted = tuple(each for each in each_once if each.source != "model" or closed_book == "allowed")
         unstated = tuple(each.text for each in each_once if each not in counted)
         texts = {each.text for each in counted}
@@ -187,8 +188,11 @@ class AgentAnswer:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The answers without what yields them."""
-        return tuple(each.text for each in self.answers)
+        """The answers without what yields them; where two differ in nothing else, with the graphs that state them."""
+        counts = Counter(each.text for each in self.answers)
+        return tuple(
+            in_graph(each.text, ", ".join(each.graphs)) if counts[each.text] > 1 else each.text for each in self.answers
+        )
 
     @property
     def evidence(self) -> tuple[Triple, ...]:

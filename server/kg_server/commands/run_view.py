@@ -160,7 +160,10 @@ def _report(answer: "AgentAnswer", trace: Path) -> dict[str, object]:
 
 
 def _fact(fact: "Triple", answer: "AgentAnswer") -> dict[str, object]:
-    return {"triple": fact, "text": answer.labels.triple(fact)}
+    from kg_agents.evidence.values import split_graph, without_graph
+
+    text, (_, graph) = answer.labels.triple(fact), split_graph(fact[1])
+    return {"triple": without_graph(fact), "graph": graph, "text": text} if graph else {"triple": fact, "text": text}
 
 
 DOING: Final = {

@@ -17,7 +17,7 @@ from cli_runs import ABOUT_TOKYO, COMMAND, EVIDENCE, EXPLORED, PAPER, QUESTION, 
 from kg_agents.trace import RunLine, read_trace
 from loopback_service import Reply, answering
 from oda_runs import ENOUGH
-from scripted_model import Asked, Failure, serving_model
+from scripted_model import Asked, Failure, calling, serving_model
 from small_graphs import GOETHE, TOKYO, write_story
 
 NO_ENTITY = (
@@ -89,6 +89,40 @@ def test_with_a_model_each_step_is_shown_and_then_the_answer_with_its_evidence(
     assert "2 steps, 550 tokens, " in run.err
     assert set(service.keys) == {"Bearer sk-secret"}
     assert "sk-secret" not in run.out + run.err + trace.read_text(encoding="utf-8")
+
+
+def test_a_question_over_two_graphs_is_answered_with_the_graph_of_each_fact(cli: CommandLine, tmp_path: Path) -> None:
+    words: list[str] = []
+    for name, label, over in (("people", "Ann Lee", "born in"), ("films", "Sand", "directed by")):
+        graph = f"""@prefix ex: <http://{name}.example/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+            ex:q1 rdfs:label "{label}" ; ex:p1 ex:q2 . ex:p1 rdfs:label "{over}" . ex:q2 rdfs:label "Sand Lee" ."""
+        (tmp_path / f"{name}.ttl").write_text(graph, encoding="utf-8")
+        words += ["--graph", f"{name}={tmp_path / name}.ttl"]
+    looks = [("GetNeighbor", {"entity": "ex:q1", **more}) for more in ({}, {"graph": "films"})]
+    given = [{"text": "Sand Lee", "results": [number]} for number in (1, 2)]
+    script = (calling(*looks), calling(("answer", {"answers": given})))
+    trace = tmp_path / "run.jsonl"
+    with serving_model(*script) as service:
+        options = ["--model", "m", "--base-url", service.url, "--trace", str(trace)]
+        run = cli.run("ask", "Who made what?", *words, *options)
+    assert (run.code, run.out.splitlines()) == (
+        0,
+        [
+            "Sand Lee [people]",
+            "Sand Lee [films]",
+            "",
+            "Evidence for Sand Lee:",
+            "  Ann Lee (ex:q1) | born in (ex:p1) [people] | Sand Lee (ex:q2)",
+            "",
+            "Evidence for Sand Lee:",
+            "  Sand (ex:q1) | directed by (ex:p1) [films] | Sand Lee (ex:q2)",
+        ],
+    )
+    again = cli.run("replay", str(trace), "--json")
+    facts = [fact for each in json.loads(again.out)["answers"] for fact in each["evidence"]]
+    assert [(fact["triple"], fact["graph"]) for fact in facts] == [
+        (["ex:q1", "ex:p1", "ex:q2"], graph) for graph in ("people", "films")
+    ]
 
 
 def test_a_replay_gives_the_same_answer_without_model_and_graph(cli: CommandLine, tmp_path: Path) -> None:
