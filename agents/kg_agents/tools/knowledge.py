@@ -30,7 +30,7 @@ from kg_agents.tools.client import (
 )
 from kg_agents.tools.readings import read_shown, shown_by
 from kg_agents.tools.results import NUMBER, ToolResult, candidate_of, remembered_of, triple_of
-from kg_agents.tools.several import best_of, by_graph, without_graphs
+from kg_agents.tools.several import best_of, by_graph, graphs_of, without_graphs
 
 Direction: TypeAlias = Literal["out", "in", "both"]
 
@@ -60,7 +60,8 @@ async def connect(
         ToolError: The server cannot be reached, or does not answer.
     """
     async with connect_tools(target, token=token) as tools:
-        yield KnowledgeGraph(ComparingTools(tools, similarity) if similarity else tools, on_call)
+        graphs = graphs_of((await tools.offer()).tools)
+        yield KnowledgeGraph(ComparingTools(tools, similarity) if similarity else tools, on_call, graphs=graphs)
 
 
 class KnowledgeGraph:

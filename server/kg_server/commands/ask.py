@@ -167,10 +167,11 @@ def question_of(
     from kg_agents.running import Question
     from kg_server.notes import NotesFile
 
-    notes = NotesFile.of(settings.graph, settings.notes).at_start
+    graphs = [settings.of(name) for name in settings.graphs] or [settings]
+    examples = [each for of in graphs for each in NotesFile.of(of.graph, of.notes).at_start.examples]
     try:
         chosen = read_parameters(AGENTS[agent], (*settings.agent_parameters, *flags))
-        return Question(text, entities, chosen, learn=settings.learn or bool(notes.examples))
+        return Question(text, entities, chosen, learn=settings.learn or bool(examples))
     except InvalidParameter as error:
         raise InvalidRequest(str(error)) from error
 
