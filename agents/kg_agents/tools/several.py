@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Self
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from kg_agents.evidence.matching import fold
 from kg_agents.evidence.values import EntityMatch, IdLabels, in_graph, split_graph
@@ -18,14 +18,31 @@ _ABOUT: Final = ("entity", "source", "target", "entities", "text")
 _NAMES: Final = TypeAdapter(list[str])
 
 
+class _Names(BaseModel):
+    enum: tuple[str, ...] = ()
+
+
+class _Graph(_Names):
+    items: _Names = _Names()
+
+
+class _Arguments(BaseModel):
+    graph: _Graph = _Graph()
+
+
+class _Schema(BaseModel):
+    properties: _Arguments = _Arguments()
+
+
 def graphs_of(tools: Iterable[Function]) -> tuple[str, ...]:
     """Return the names of the graphs that tools can be asked about, the default first; none where it is one."""
     for tool in tools:
-        match tool.parameters:
-            case {"properties": {"graph": {"enum": names} | {"items": {"enum": names}}}}:
-                return tuple(_names(names))
-            case _:
-                continue
+        try:
+            argument = _Schema.model_validate(tool.parameters).properties.graph
+        except ValidationError:
+            continue
+        if names := argument.enum or argument.items.enum:
+            return names
     return ()
 
 
