@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from kg_agents.evidence.ledger import Resolve
-from kg_agents.evidence.values import EntityMatch, NameMatch, plain_value
+from kg_agents.evidence.values import EntityMatch, NameMatch, are_one, plain_value
 from kg_agents.llm.dialogue import Dialogue, FailedReply, RunEnded, Task, Unreadable, whole
 from kg_agents.tools.client import ToolError, ToolRefusal
 from kg_agents.tools.knowledge import KnowledgeGraph
@@ -194,8 +194,9 @@ async def link_given(graph: KnowledgeGraph, texts: Sequence[str]) -> Linking:
     found: dict[str, LinkedPart] = {}
     passed_over: list[str] = []
     for named in await graph.identify([text.strip() for text in texts], limit=_SHOWN):
-        if len(named.meant) == 1:
-            found.setdefault(named.meant[0].id, LinkedPart(named.text, named.meant[0]))
+        if named.is_one:
+            for each in named.meant:
+                found.setdefault(each.id, LinkedPart(named.text, each))
         else:
             passed_over.append(_refusal(named))
     return Linking(tuple(found.values()), tuple(passed_over))
@@ -250,11 +251,11 @@ def _by_verdict(named: Sequence[NameMatch]) -> tuple[list[LinkedPart], list[Link
 
     Namesakes may be; where nothing else is sure, so may what is near a name. What has no label of its own never is.
     """
-    labelled = {each.text: [of for of in each.candidates if of.label and of.label != of.id] for each in named}
-    sure = [
-        LinkedPart(each.text, *labelled[each.text]) for each in named if each.meant and len(labelled[each.text]) == 1
-    ]
-    unsure = [each for each in named if (each.meant and len(labelled[each.text]) > 1) or not (each.meant or sure)]
+    labelled = {each.text: [of for of in each.candidates if of.is_labelled] for each in named}
+    certain = [each for each in named if each.meant and are_one(labelled[each.text])]
+    sure = [LinkedPart(each.text, entity) for each in certain for entity in labelled[each.text]]
+    several = [each for each in named if each.meant and labelled[each.text] and each not in certain]
+    unsure = [each for each in named if each in several or not (each.meant or sure)]
     return sure, [LinkedPart(each.text, entity) for each in unsure for entity in labelled[each.text]]
 
 

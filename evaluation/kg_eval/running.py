@@ -321,8 +321,8 @@ async def _given(record: Record, graph: KnowledgeGraph) -> tuple[tuple[tuple[str
     if not record.topics:
         return (), ()
     named = await graph.identify([topic.id for topic in record.topics])
-    meant = {each.text: (each.meant[0].id, each.meant[0].label) for each in named if len(each.meant) == 1}
-    found = dict.fromkeys(meant[topic.id] for topic in record.topics if topic.id in meant)
+    meant = {each.text: [(one.id, one.label) for one in each.meant] for each in named if each.is_one}
+    found = dict.fromkeys(pair for topic in record.topics for pair in meant.get(topic.id, ()))
     return tuple(found), tuple(topic.id for topic in record.topics if topic.id not in meant)
 
 

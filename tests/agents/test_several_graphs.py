@@ -15,6 +15,7 @@ from kg_agents.running import Question, replay_question, run_question
 from kg_agents.tools.client import Toolbox, ToolCall
 from kg_agents.tools.functions import offered
 from kg_agents.tools.readings import shown_by
+from kg_agents.tools.results import ToolResult, candidate_of
 from kg_agents.tools.several import about_graphs, graphs_of
 from kg_agents.trace import Trace
 from oda_runs import calls, stories_tools
@@ -146,6 +147,26 @@ async def test_an_answer_may_name_its_graph_behind_the_id() -> None:
     assert [each.entities for each in found[:2]] == [("ex:q2 [people]",), ("ex:q2 [films]",)]
     assert ledger.labels.triple(DIRECTED) == "Sand (ex:q1) | directed by (ex:p1) [films] | Boris Kimura (ex:q2)"
     assert shown_by(looked_at("Sand", "directed by", "Boris Kimura")).facts == (("ex:q1", "ex:p1", "ex:q2"),)
+
+
+def test_a_name_that_one_thing_bears_in_two_graphs_is_not_ambiguous() -> None:
+    row = ["ex:q1", "Ann Lee", "", "", "1", "label 'Ann Lee'", "", "1"]
+    data = {
+        "candidates": [
+            [*row, "also in films as ex:q7 and ex:q8", "people"],
+            ["ex:q7", *row[1:], "films"],
+            [*row, "films"],
+        ]
+    }
+    call = ToolCall("Retrieve", {"text": "Ann Lee"}, "", data, failed=False)
+    one, same, namesake = map(candidate_of, ToolResult.of(call, graphs=GRAPHS).candidates)
+    assert (one.id, one.also, one.named) == (
+        "ex:q1 [people]",
+        ("ex:q7 [films]", "ex:q8 [films]"),
+        "Ann Lee (ex:q1) [people]",
+    )
+    assert NameMatch("Ann Lee", "exact", (one, same)).is_one
+    assert not NameMatch("Ann Lee", "exact", (one, same, namesake)).is_one
 
 
 @pytest.mark.parametrize(

@@ -251,7 +251,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class EntityMatch:
-    """An entity that a text may name: `score` from 0 to 1, and how it matched; `types` and `fact` help to tell it."""
+    """An entity that a text may name: `score` from 0 to 1, and how it matched; `types` and `fact` help to tell it.
+
+    `also` are the ids under which other graphs have it.
+    """
 
     id: str
     label: str
@@ -260,12 +263,18 @@ class EntityMatch:
     matched: str
     types: str = ""
     fact: str = ""
+    also: tuple[str, ...] = ()
 
     @property
     def described(self) -> str:
         """The entity in a line: its label, its id, and what tells it from others."""
         more = ", ".join(each for each in (self.description or self.types, self.fact) if each)
         return f"{self.named}{f': {more}' if more else ''}"
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether it has a label of its own."""
+        return bool(self.label) and self.label != split_graph(self.id)[0]
 
     @property
     def named(self) -> str:
@@ -293,6 +302,17 @@ class NameMatch:
     def meant(self) -> tuple[EntityMatch, ...]:
         """Those whose name the text is, or misspells."""
         return self.candidates if self.match in {"exact", "close"} else ()
+
+    @property
+    def is_one(self) -> bool:
+        """Whether it means one thing, which several graphs may have."""
+        return are_one(self.meant)
+
+
+def are_one(candidates: Sequence[EntityMatch]) -> bool:
+    """Return whether candidates are one thing, which several graphs may have; nothing is none."""
+    known = {each for candidate in candidates[:1] for each in (candidate.id, *candidate.also)}
+    return bool(candidates) and all(each.id in known or known & {*each.also} for each in candidates)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,16 @@ from typing import Final, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
-from kg_agents.evidence.values import EntityMatch, FactGroup, IdLabels, Remembered, Triple, split_graph, valued
+from kg_agents.evidence.values import (
+    EntityMatch,
+    FactGroup,
+    IdLabels,
+    Remembered,
+    Triple,
+    in_graph,
+    split_graph,
+    valued,
+)
 from kg_agents.tools.client import ToolCall, UnreadableReply
 from kg_agents.tools.several import Owners
 
@@ -16,6 +25,8 @@ ROW: Final = 3
 """How many columns a triple has; what follows it in a row says more about it."""
 VERDICT: Final = 4
 """Where the row of a fact in a memory says whether it is verified."""
+ALSO: Final = "also in "
+"""What the cell begins with that says which other graphs have a candidate."""
 NUMBER: Final = 7
 """Where the row of a candidate has the number of its text."""
 
@@ -223,7 +234,15 @@ def remembered_of(call: ToolCall, memory: str, graphs: Sequence[str] = ()) -> Re
 def candidate_of(row: Sequence[str]) -> EntityMatch:
     """Return the entity that a row describes, which has as many columns as `ToolResult` says but the last."""
     entity, label, description, types, score, matched, fact = row[:NUMBER]
-    return EntityMatch(entity, label, description, _score(score), matched, types, fact)
+    also = next((each for each in row[NUMBER + 1 :] if each.startswith(ALSO)), "")
+    return EntityMatch(entity, label, description, _score(score), matched, types, fact, tuple(ids_elsewhere(also)))
+
+
+def ids_elsewhere(text: str) -> Iterator[str]:
+    """Yield the ids in `also in wikidata as Q937, films as ex:a and ex:b`, each with its graph."""
+    for place in text.removeprefix(ALSO).split(", ") if text.startswith(ALSO) else ():
+        graph, _, ids = place.partition(" as ")
+        yield from (in_graph(each, graph) for each in ids.split(" and "))
 
 
 def group_of(row: Sequence[str]) -> FactGroup:
