@@ -1,6 +1,6 @@
 """Agents over two graphs that call different things by the same ids: what each answer rests on names its graph."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from kg_agents.tools.client import Toolbox, ToolCall
 from kg_agents.tools.functions import offered
 from kg_agents.tools.readings import shown_by
 from kg_agents.tools.results import ToolResult, candidate_of
-from kg_agents.tools.several import about_graphs, graphs_of
+from kg_agents.tools.several import about_graphs, graphs_of, without_graphs
 from kg_agents.trace import Trace
 from oda_runs import calls, stories_tools
 
@@ -63,7 +63,7 @@ def ask(tools: Toolbox, tmp_path: Path) -> Asking:
 
 
 async def test_the_same_id_in_two_graphs_is_cited_apart_with_the_graph_of_each_fact(ask: Asking) -> None:
-    look, there = ("GetNeighbor", {"entity": "ex:q1"}), ("GetNeighbor", {"entity": "ex:q1", "graph": "films"})
+    look, there = ("GetNeighbor", {"entity": "ex:q1"}), ("GetNeighbor", {"entity": "ex:q1 [films]"})
     given = [{"text": "Ulm", "results": [1]}, {"text": "ex:q2", "results": [2]}]
     found = await ask(ToolsSettings(only="all"), calls(look, there), calls(("answer", {"answers": given})))
     assert [(each.text, each.facts) for each in found.answers] == [("Ulm", (BORN,)), ("Boris Kimura", (DIRECTED,))]
@@ -167,6 +167,28 @@ def test_a_name_that_one_thing_bears_in_two_graphs_is_not_ambiguous() -> None:
     )
     assert NameMatch("Ann Lee", "exact", (one, same)).is_one
     assert not NameMatch("Ann Lee", "exact", (one, same, namesake)).is_one
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ({"entity": "ex:q1"}, {"entity": "ex:q1"}),
+        (
+            {"entity": "ex:q1 [films]", "relation": "ex:p1 [films]"},
+            {"entity": "ex:q1", "relation": "ex:p1", "graph": "films"},
+        ),
+        ({"entity": "x [other]"}, {"entity": "x [other]"}),
+        (
+            {"source": "ex:q1 [films]", "target": "ex:q2 [people]"},
+            {"source": "ex:q1", "target": "ex:q2", "graph": ["films", "people"]},
+        ),
+        ({"entities": ["a [people]", "b [people]"]}, {"entities": ["a", "b"], "graph": "people"}),
+    ],
+)
+def test_a_call_names_the_graphs_of_the_ids_that_it_is_about(
+    given: Mapping[str, object], sent: Mapping[str, object]
+) -> None:
+    assert without_graphs(given, GRAPHS) == sent
 
 
 @pytest.mark.parametrize(

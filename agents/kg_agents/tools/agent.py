@@ -21,6 +21,7 @@ from kg_agents.tools.client import Toolbox, ToolCall, ToolError
 from kg_agents.tools.functions import ANSWER, FinalAnswer, instructed, offered, read_final, read_written
 from kg_agents.tools.knowledge import KnowledgeGraph
 from kg_agents.tools.readings import asked, shown_by
+from kg_agents.tools.several import without_graphs
 from kg_prompts import render
 from kg_prompts.tools import ToolsQuestion, ToolsTask
 
@@ -47,6 +48,7 @@ class ToolsRun:
         returned: Whether an answer by a call went back.
         asked_again: Whether an answer without a call went back.
         unreadable: How many answers could not be read.
+        graphs: The graphs of the server, where it serves several.
     """
 
     question: str
@@ -62,6 +64,7 @@ class ToolsRun:
     returned: bool = False
     asked_again: bool = False
     unreadable: int = 0
+    graphs: tuple[str, ...] = ()
 
     def request(self, settings: ToolsSettings, room: int) -> LlmRequest:
         """Return what the model is asked next, with the oldest results left out where there is no room for them.
@@ -154,7 +157,8 @@ def wanted(call: FunctionCall, run: ToolsRun, most: int) -> WantedCall | str:
     arguments = {} if not call.arguments.strip() else json_object(call.arguments)
     if arguments is None:
         return f"The arguments are not a JSON object: {clipped(call.arguments, _MAX_QUOTED)}"
-    found = WantedCall(call.name, arguments)
+    # Ids of several graphs are shown with their graphs, and may be copied so.
+    found = WantedCall(call.name, without_graphs(arguments, run.graphs) if run.graphs else arguments)
     if (number := run.asked.get(found.key)) is not None:
         return f"This is call {number} again; its result stands there."
     if run.ending or len(run.asked) >= most:
@@ -243,7 +247,7 @@ class ToolsAgent:
             talk: The dialogue that this is part of, with what it has used; a new one by default.
         """
         talk = talk or Dialogue(self._llm, self._settings.limits)
-        run = ToolsRun(question, talk)
+        run = ToolsRun(question, talk, graphs=self._graphs)
         try:
             await self._begin(run, entities)
             final = await self._converse(run)

@@ -95,8 +95,9 @@ def without_graphs(arguments: Mapping[str, object], graphs: Sequence[str]) -> di
             found[name] = bare(found[name])
         elif name in found:
             found[name] = split_graph(str(found[name]))[0]
-    chosen = [graph for graph in graphs if graph in named]
+    chosen = list(dict.fromkeys(named))
     if chosen and GRAPH not in found:
+        # What the first is called counts first where an id stands for something in several.
         found[GRAPH] = chosen[0] if len(chosen) == 1 else chosen
     return found
 
