@@ -7,7 +7,7 @@ QUICK := --ignore=tests/engines --ignore=tests/hardening
 # Many tests start programs, which would compile the sources anew each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-eval test coverage engines hardening installed lint ruff mypy pyright quick format conformance view view-check fuzz bench scale bundle docs sample constraints clean
+.PHONY: help demo demo-eval test coverage engines hardening installed lint ruff mypy pyright quick format conformance view view-check browser fuzz bench scale bundle docs sample constraints clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
@@ -66,6 +66,9 @@ view: server/view/node_modules/.installed ## build the page that draws graphs fr
 
 view-check: server/view/node_modules/.installed ## lint and test the page's source, and compare it with the built page
 	@npm --prefix server/view run --silent check
+
+browser: $(STAMPS)/dev server/view/node_modules/.installed ## test the page in Chromium, which tools/install_engines.sh brings (needs npm)
+	@npm --prefix server/view run --silent browser
 
 server/view/node_modules/.installed: server/view/package.json
 	@npm --prefix server/view install --silent --no-package-lock --ignore-scripts --no-audit --no-fund

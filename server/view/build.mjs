@@ -55,16 +55,17 @@ async function page() {
 }
 
 async function tests() {
-  const names = (await readdir(here("tests"))).filter((name) => name.endsWith(".test.ts"));
-  const entryPoints = names.map((name) => `tests/${name}`);
+  const names = (await readdir(here("tests"), { recursive: true })).filter((name) => name.endsWith(".ts"));
   await build({
     ...COMMON,
-    entryPoints,
+    entryPoints: names.map((name) => `tests/${name}`),
     write: true,
+    outbase: "tests",
     outdir: "dist/tests",
     outExtension: { ".js": ".mjs" },
     format: "esm",
     platform: "node",
+    external: ["playwright-core", "axe-core"],
   });
 }
 

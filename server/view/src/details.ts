@@ -109,7 +109,13 @@ function valuesOf(app: App): HTMLElement | null {
     {},
     el("tr", {}, el("th", { scope: "col" }, "Value of"), el("th", { scope: "col" }, "Value")),
   );
-  return el("div", {}, el("h3", {}, "Values"), el("table", {}, head, el("tbody", {}, ...rows)), more || null);
+  return el(
+    "div",
+    {},
+    el("h2", { class: "part" }, "Values"),
+    el("table", {}, head, el("tbody", {}, ...rows)),
+    more || null,
+  );
 }
 
 function relationsOf(app: App, id: string): (HTMLElement | null)[] {
@@ -118,7 +124,7 @@ function relationsOf(app: App, id: string): (HTMLElement | null)[] {
   const total = counts.reduce((sum, each) => sum + each.count, 0);
   const sorted = [...counts].sort((one, other) => other.count - one.count);
   return [
-    el("h3", {}, `${counted(total, "link")}, ${app.undrawn(id).toLocaleString("en")} not drawn`),
+    el("h2", { class: "part" }, `${counted(total, "link")}, ${app.undrawn(id).toLocaleString("en")} not drawn`),
     button("Draw a sample of each", () => void app.run(async () => await app.sample(id)), { "data-key": "sample" }),
     el(
       "table",
@@ -244,7 +250,7 @@ export function renderFilter(app: App, panel: HTMLElement): void {
       { class: "row" },
       button("Show everything", () => app.showAll(), { "data-key": "all" }),
     ),
-    el("h3", {}, "Relations"),
+    el("h2", { class: "part" }, "Relations"),
     ...relations.map(([id, count]) =>
       choice(
         lexicon.relationLabel(id),
@@ -254,7 +260,7 @@ export function renderFilter(app: App, panel: HTMLElement): void {
         `relation ${id}`,
       ),
     ),
-    el("h3", {}, "Classes"),
+    el("h2", { class: "part" }, "Classes"),
     ...classes.map(([id, count]) =>
       choice(lexicon.classLabel(id), count, !scene.withoutClasses.has(id), () => app.toggleClass(id), `class ${id}`),
     ),

@@ -135,7 +135,7 @@ export class Layout {
       const { x, y } = extentOf(boxes);
       const scale = Math.min(width / (x[1] - x[0]), height / (y[1] - y[0]));
       // The first time from the unit of the forces, in which labels have no size yet.
-      const stretch = round === 0 ? 2.2 : 1.2;
+      const stretch = round === 0 ? 3.2 : 1.2;
       const [scaleX, scaleY] = [
         Math.min(width / (x[1] - x[0]), scale * stretch),
         Math.min(height / (y[1] - y[0]), scale * stretch),

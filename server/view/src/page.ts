@@ -29,6 +29,7 @@ export class Page {
   private places = new Map<string, number>();
   private drawn: unknown[] = [];
   private written = "";
+  private chosen: string | null = null;
 
   constructor(
     private readonly app: App,
@@ -120,6 +121,9 @@ export class Page {
   private render(): void {
     const { app } = this;
     const shown = shownOf(app.scene, app.lexicon);
+    // Whoever chooses something in the picture of the definition wants to read about it.
+    if (app.selected !== this.chosen && app.selected !== null && this.tab === "Schema") this.tab = "Details";
+    this.chosen = app.selected;
     this.renderPicture(shown);
     for (const name of TABS) {
       const tab = byId(`tab-${name}`, HTMLButtonElement);

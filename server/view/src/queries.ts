@@ -149,10 +149,13 @@ export class Runs {
       if (handle) void app.run(async () => await app.remember(handle));
     });
     this.root.append(
-      el("h3", {}, "A recorded run (ask --trace)"),
-      ...app.traces.map(([uri, title]) => button(title, () => void app.run(async () => await app.openTrace(uri)))),
+      el("h2", { class: "part" }, "A recorded run (ask --trace)"),
+      ...app.traces.map(([uri, title]) => {
+        const open = (): void => void app.run(async () => await app.openTrace(uri));
+        return el("div", { class: "row" }, button(plain(title, 120), open));
+      }),
       file,
-      ...(app.tools.has("memory-read") ? [el("h3", {}, "A memory"), form] : []),
+      ...(app.tools.has("memory-read") ? [el("h2", { class: "part" }, "A memory"), form] : []),
       this.shown,
     );
   }

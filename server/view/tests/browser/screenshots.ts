@@ -1,0 +1,75 @@
+// Takes pictures of the page: six scenes at two widths, light and dark. Run it as npm run screenshots -- FOLDER.
+
+import { mkdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { Page } from "playwright-core";
+import { idle, launch, open, RECORD, type Server, search, serve, start, tab } from "./harness";
+
+interface Scene {
+  readonly name: string;
+  readonly place: string;
+  readonly act: (page: Page) => Promise<void>;
+}
+
+const QUERY = 'SELECT ?film ?who WHERE { ?film @"directed by" @"Stewauus Wastšeieda" ; @"cast member" ?who }';
+const FILM = "#entity=w%3AE3900";
+
+const SCENES: readonly Scene[] = [
+  { name: "schema", place: "", act: async () => {} },
+  { name: "entity", place: FILM, act: async () => {} },
+  {
+    name: "hub",
+    place: "#entity=w%3AE2203",
+    act: async (page) => await page.getByRole("button", { name: "Draw more of gender" }).click(),
+  },
+  {
+    name: "path",
+    place: FILM,
+    act: async (page) => {
+      await page.getByRole("button", { name: "Path from here" }).click();
+      await search(page, "Port Čistov Foods");
+      await tab(page, "Facts");
+    },
+  },
+  {
+    name: "query",
+    place: "",
+    act: async (page) => {
+      await tab(page, "Query");
+      await page.getByRole("textbox", { name: "Query" }).fill(QUERY);
+      await page.getByRole("button", { name: "Run" }).click();
+      await page.getByRole("button", { name: "Draw", exact: true }).click();
+    },
+  },
+];
+
+async function main(): Promise<void> {
+  const folder = resolve(process.argv[2] ?? "dist/screenshots");
+  mkdirSync(folder, { recursive: true });
+  const [browser, world, run] = await Promise.all([
+    launch(),
+    serve("sample:world"),
+    start(["explore", "--no-browser", "--trace", RECORD]),
+  ]);
+  const answer: Scene = { name: "answer", place: "#trace=kg-trace%3A%2F%2Frun", act: async () => {} };
+  const scenes: [Server, Scene][] = [...SCENES.map((scene): [Server, Scene] => [world, scene]), [run, answer]];
+  for (const [server, { name, place, act }] of scenes)
+    for (const colorScheme of ["light", "dark"] as const)
+      for (const width of [1280, 720]) {
+        const { page, context } = await open(browser, server.url + place, {
+          colorScheme,
+          viewport: { width, height: 800 },
+        });
+        await act(page);
+        await idle(page);
+        await page.mouse.move(0, 0);
+        await page.screenshot({ path: join(folder, `${name}-${colorScheme}-${width}.png`) });
+        await context.close();
+      }
+  await browser.close();
+  world.stop();
+  run.stop();
+  console.log(folder);
+}
+
+await main();

@@ -1,0 +1,215 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import { drawn, idle, launch, missing, open, RECORD, run, type Server, search, serve, start, tab } from "./harness";
+
+const ENTITY = "#entity=w%3AE7939";
+const HUB = "#entity=w%3AE2203";
+const AXE = readFileSync("node_modules/axe-core/axe.min.js", "utf8");
+
+const HOSTILE = String.raw`
+@prefix e: <http://e.example/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+e:a rdfs:label "<img src=x onerror=alert(1)><script>alert(2)</script>" ; e:r e:b , e:c , <javascript:alert(3)> ;
+  e:home "javascript:alert(4)" , "https://good.example/?a=<b>" , "${"long ".repeat(20_000)}" .
+e:b rdfs:label "\u202Egnp.evil\u202C" . e:c rdfs:label "\"><svg onload=alert(5)>" . e:r rdfs:label "</td><b>r</b>" .
+<javascript:alert(3)> rdfs:label "href" .
+`;
+
+describe("the page in a browser", { skip: missing, timeout: 300_000 }, () => {
+  let browser: Browser;
+  let world: Server;
+
+  before(async () => {
+    [browser, world] = await Promise.all([launch(), serve("sample:world")]);
+  });
+  after(async () => {
+    world.stop();
+    await browser.close();
+  });
+
+  test("a person searches, expands, links, queries and replays a run, and nothing goes wrong", async () => {
+    const { page, context, troubles } = await open(browser, world.url);
+    const [classes, links] = await drawn(page);
+    assert.ok(classes === 32 && links > 50, `the definition is drawn: ${classes} and ${links}`);
+
+    await search(page, "Beimus Keil");
+    await page.getByRole("heading", { name: "Beimus Keilkaru" }).waitFor();
+    await page.getByRole("cell", { name: "1980-03-13" }).waitFor();
+    const [nodes] = await drawn(page);
+    assert.ok(nodes >= 8 && nodes < 32, `its neighbours are drawn: ${nodes}`);
+    await tab(page, "Facts");
+    await page.getByRole("listitem").filter({ hasText: "Beimus Keilkaru place of birth → Vlistšehaven" }).waitFor();
+
+    await tab(page, "Details");
+    await page.getByRole("button", { name: "Path from here" }).click();
+    await search(page, "Maard Park");
+    assert.match(await page.getByRole("status").innerText(), /paths? links? Beimus Keilkaru .* and Maard Park/);
+    await tab(page, "Facts");
+    assert.ok((await page.locator("li.evidence").count()) >= 3, "the path stands out in the list");
+
+    await tab(page, "Query");
+    await page
+      .getByRole("textbox", { name: "Query" })
+      .fill('SELECT ?who WHERE { @"Amber Engine" @"cast member" ?who }');
+    await page.keyboard.press("Control+Enter");
+    await page.getByRole("button", { name: "Krichia H. Dostard" }).waitFor();
+    assert.equal(await page.getByRole("group", { name: "Rows" }).getByRole("row").count(), 10);
+    await page.getByText("The call behind this").click();
+    assert.match(await page.locator("#call-text pre").innerText(), /^kg-sextant call Sparql 'query=SELECT \?who/);
+    const [before] = await drawn(page);
+    await page.getByRole("button", { name: "Draw", exact: true }).click();
+    await idle(page);
+    assert.ok((await drawn(page))[0] > before, "its rows are drawn as well");
+
+    await tab(page, "Runs");
+    await page.getByLabel("Record of a run").setInputFiles(RECORD);
+    await page.getByText("Frankfurt", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "First" }).click();
+    assert.deepEqual(await drawn(page), [0, 0]);
+    assert.equal(await page.getByText("Frankfurt", { exact: true }).count(), 0);
+    for (let step = 0; step < 3; step += 1) await page.getByRole("button", { name: "Next" }).click();
+    assert.ok((await drawn(page))[0] > 3, "what the first calls found is drawn");
+    assert.deepEqual(troubles, []);
+    await context.close();
+  });
+
+  test("keys alone select, expand, hide, isolate and undo, and the address leads back to the same", async () => {
+    const { page, context, troubles } = await open(browser, world.url + ENTITY);
+    const first = await drawn(page);
+    await page.locator("#stage").focus();
+    for (const key of ["ArrowDown", "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowRight"]) await page.keyboard.press(key);
+    await idle(page);
+    const chosen = await page.getByRole("heading", { level: 2 }).first().innerText();
+    await page.keyboard.press("h");
+    assert.equal((await drawn(page))[0] < first[0], true, `${chosen} is hidden`);
+    await page.keyboard.press("u");
+    assert.deepEqual(await drawn(page), first);
+    await page.keyboard.press("2");
+    await page.getByRole("button", { name: "Vlistšehaven" }).focus();
+    await page.keyboard.press("Enter");
+    await idle(page);
+    await page.keyboard.press("i");
+    assert.deepEqual(await drawn(page), [2, 1]);
+    await page.keyboard.press("a");
+    await page.keyboard.press("e");
+    await idle(page);
+    assert.ok((await drawn(page))[0] > first[0], "it is expanded");
+    const again = await open(browser, page.url());
+    assert.deepEqual(await drawn(again.page), first);
+    assert.deepEqual([...troubles, ...again.troubles], []);
+    await context.close();
+    await again.context.close();
+  });
+
+  test("a hub opens its relations with their counts before any line is drawn", async () => {
+    const { page, context, troubles } = await open(browser, world.url + HUB);
+    assert.deepEqual(await drawn(page), [1, 0]);
+    await page.getByRole("heading", { name: "1,030 links, 1,030 not drawn" }).waitFor();
+    const more = page.getByRole("button", { name: "Draw more of gender, incoming" });
+    for (const expected of [21, 41]) {
+      await more.click();
+      await idle(page);
+      assert.equal((await drawn(page))[0], expected);
+    }
+    await page.getByRole("cell", { name: "40 of 1,029" }).waitFor();
+    await tab(page, "Filter");
+    await page.getByRole("checkbox", { name: "gender" }).first().uncheck();
+    assert.deepEqual(await drawn(page), [1, 0]);
+    assert.deepEqual(troubles, []);
+    await context.close();
+  });
+
+  test("labels, values and ids of any text are drawn as text, and only addresses of the web become links", async () => {
+    const file = join(mkdtempSync(join(tmpdir(), "kg-sextant-view-")), "hostile.ttl");
+    writeFileSync(file, HOSTILE);
+    const server = await serve(file);
+    const { page, context, troubles } = await open(browser, `${server.url}#entity=e%3Aa`);
+    assert.equal((await drawn(page))[0], 4);
+    await page.getByRole("heading", { name: "<img src=x onerror=alert(1)><script>alert(2)</script>" }).waitFor();
+    for (const name of ["Facts", "Filter", "Schema", "Details"]) {
+      await tab(page, name);
+      assert.equal(await page.locator("main img, main svg, main b, main script").count(), 0);
+      for (const link of await page.locator("main a").all())
+        assert.match((await link.getAttribute("href")) ?? "", /^https?:/);
+    }
+    assert.doesNotMatch(await page.locator("body").innerText(), /[\u202a-\u202e]/);
+    assert.deepEqual(troubles, []);
+    await context.close();
+    server.stop();
+  });
+
+  test("where callers log in, the page asks for a token, and for another one if that is wrong", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "kg-sextant-view-"));
+    const environ = { KG_SEXTANT_HOSTING__TOKENS: join(folder, "tokens.json"), KG_SEXTANT_DATA_FOLDER: folder };
+    const token = run(["token", "add", "ada"], environ).trim();
+    const server = await start(["serve", "sample:world", "--http", "127.0.0.1:0"], environ);
+    const context = await browser.newContext({ reducedMotion: "reduce" });
+    const page = await context.newPage();
+    await page.goto(server.url + ENTITY);
+    for (const [given, asked] of [
+      ["kgs_wrong", "The server asks for a token."],
+      [token, "The server does not accept this token."],
+    ] as const) {
+      await page.getByText(asked).waitFor();
+      await page.getByLabel("Token").fill(given);
+      await page.getByRole("button", { name: "Log in" }).click();
+    }
+    await page.getByRole("heading", { name: "Beimus Keilkaru" }).waitFor();
+    await context.close();
+    server.stop();
+  });
+
+  test("explore shows the run that it is given, with the graph that it asked", async () => {
+    const server = await start(["explore", "--no-browser", "--trace", RECORD]);
+    const { page, context, troubles } = await open(browser, `${server.url}#trace=kg-trace%3A%2F%2Frun`);
+    await page.getByRole("heading", { name: "Where was Goethe born?" }).waitFor();
+    await page.getByText("Johann Wolfgang von Goethe | place of birth | Frankfurt").waitFor();
+    await page.getByRole("list", { name: "Classes" }).getByText("human").waitFor();
+    assert.deepEqual(troubles, []);
+    await context.close();
+    server.stop();
+  });
+
+  test("without WebGL the list of facts stands in for the picture", async () => {
+    const blind = await launch("--disable-gpu", "--disable-3d-apis");
+    const { page } = await open(blind, world.url + ENTITY);
+    await page.getByText("This browser draws no WebGL.").waitFor();
+    await tab(page, "Facts");
+    await page.getByRole("button", { name: "Vlistšehaven" }).waitFor();
+    await blind.close();
+  });
+
+  for (const colorScheme of ["light", "dark"] as const)
+    test(`axe finds nothing amiss in any tab, ${colorScheme}`, async () => {
+      // axe itself is what the page's policy would keep out.
+      const { page, context } = await open(browser, world.url + ENTITY, { colorScheme, bypassCSP: true });
+      await page.evaluate(AXE);
+      await tab(page, "Query");
+      await page
+        .getByRole("textbox", { name: "Query" })
+        .fill('SELECT ?who WHERE { @"Amber Engine" @"cast member" ?who }');
+      await page.getByRole("button", { name: "Run" }).click();
+      await page.getByRole("button", { name: "Krichia H. Dostard" }).waitFor();
+      await page.getByText("The call behind this").click();
+      for (const name of ["Query", "Details", "Facts", "Filter", "Runs", "Schema"]) {
+        await tab(page, name);
+        assert.deepEqual(await violations(page), [], name);
+      }
+      await page.getByRole("button", { name: "Help and keys" }).click();
+      assert.deepEqual(await violations(page), [], "help");
+      await context.close();
+    });
+});
+
+/** What axe runs in the page, which has its source alone. */
+const CHECK = `axe.run().then((result) =>
+  result.violations.flatMap((each) => each.nodes.map((node) => each.id + ": " + node.html)))`;
+
+async function violations(page: Page): Promise<string[]> {
+  const found: unknown = await page.evaluate(CHECK);
+  assert.ok(Array.isArray(found));
+  return found.map(String);
+}
