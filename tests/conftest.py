@@ -32,6 +32,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     settings.register_profile("no deadline", deadline=None)
     settings.load_profile("no deadline")
+    # A folder that pytest comes back to has lost the fixtures of its conftest.
+    config.args.sort()
     gc.set_threshold(OBJECTS, 20, 20)
     if "TMPDIR" not in os.environ and os.access(IN_MEMORY, os.W_OK) and shutil.disk_usage(IN_MEMORY).free > ROOM:
         os.environ["TMPDIR"] = str(IN_MEMORY)
