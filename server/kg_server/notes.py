@@ -36,6 +36,8 @@ MAX_LINE: Final = 400
 ABOUT_TOKENS: Final = 60
 """How much of what a graph is about is in the server's instructions."""
 
+MARK: Final = "note | "
+"""How lines of notes begin in an answer."""
 _ABOUT, _PREFER, _EXAMPLES = "about", "prefer", "examples"
 _OWN_LEVELS: Final = 2
 """Of how many levels headings begin a part of the notes; deeper ones name a class."""
@@ -66,7 +68,7 @@ class NotedLine:
     @property
     def shown(self) -> str:
         """The line as an answer shows it."""
-        return f"note | {', '.join(filter(None, (self.heading, self.topic)))}: {self.text}"
+        return f"{MARK}{', '.join(filter(None, (self.heading, self.topic)))}: {self.text}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from kg_server.names import MAX_LABEL, Names, names_of
 from kg_server.naming.entities import identify
 from kg_server.naming.meaning import Meaning, near_classes, near_relations
 from kg_server.naming.refusals import id_of, is_word
-from kg_server.notes import Notes
+from kg_server.notes import MARK, Notes
 from kg_server.ontology import Declared, class_count
 from kg_server.ontology_view import OntologyView
 from kg_server.schema import (
@@ -167,7 +167,8 @@ async def schema_view(
     found = answer.result
     names = (*found.classes, *found.relations, *found.features, *found.labels.values())
     lines = await off_loop(lambda: notes.fitting(about, names, for_notes))
-    return replace(answer, lines=(*lines, *answer.lines))
+    result = found.model_copy(update={"notes": [line.removeprefix(MARK) for line in lines]})
+    return replace(answer, result=result, lines=(*lines, *answer.lines))
 
 
 async def _without_notes(

@@ -96,10 +96,11 @@ async def test_schema_shows_the_notes_that_fit_within_a_quarter_of_its_budget(
     of_country = await told(settings, tokyo, about="country")
     assert of_country[0] == "note | Traps, country: Its size was never recorded."
     assert "note | Spelling: Names are in English." not in of_country
-    assert len(await told(settings, tokyo, max_tokens=300)) < len(every)
-    for budget in (300, 2_000):
+    assert len(await told(settings, tokyo, max_tokens=500)) < len(every)
+    for budget in (500, 2_000):
         reply = await call(tokyo, "Schema", settings, max_tokens=budget)
         assert max(token_count(reply.text), token_count(json.dumps(reply.data))) <= budget
+        assert [line.removeprefix("note | ") for line in reply.lines if "note | " in line] == reply.data["notes"]
 
 
 async def test_the_instructions_begin_with_what_the_notes_say_the_graph_is_about(

@@ -164,6 +164,7 @@ class SchemaResult(Result):
     prefixes: dict[str, str]
     tree: list[list[str]] | None = Field(default=None, description="[class or nothing, those below]")
     properties: list[list[str]] | None = Field(default=None, description="[property, class, ranges…]")
+    notes: list[str] | None = None
     links: list[list[str]] | None = Field(default=None, description="[class, relation, class]")
 
 
