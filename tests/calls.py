@@ -50,12 +50,14 @@ def plain(text: str) -> str:
     return _ID.sub("", text)
 
 
-async def call(graph: KGAdapter, tool: str, settings: Settings | None = None, /, **arguments: object) -> Reply:
+async def call(
+    graph: KGAdapter | GraphSet, tool: str, settings: Settings | None = None, /, **arguments: object
+) -> Reply:
     async with Client(build_server(graph, settings or UNHURRIED)) as client:
         return reply_of(await client.call_tool(tool, arguments))
 
 
-async def refusal(graph: KGAdapter, tool: str, /, **arguments: object) -> str:
+async def refusal(graph: KGAdapter | GraphSet, tool: str, /, **arguments: object) -> str:
     """Return why a call is refused, without the ids behind labels."""
     reply = await call(graph, tool, **arguments)
     assert reply.is_error, reply.text

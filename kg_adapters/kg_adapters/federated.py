@@ -66,6 +66,7 @@ class FederatedGraph:
         graphs: The graphs by name; whoever made them closes them.
         rules: What links them; the usual rules for a graph without any.
         inverses: Which of their relations are inverse.
+        timeouts_s: How many seconds a request may take each graph; as long as the call where it is not named.
     """
 
     def __init__(
@@ -73,11 +74,13 @@ class FederatedGraph:
         graphs: Mapping[str, KGAdapter],
         rules: Mapping[str, LinkRules] | None = None,
         inverses: Sequence[InverseRelations] = (),
+        timeouts_s: Mapping[str, float] | None = None,
     ) -> None:
         self._graphs = dict(graphs)
         self._rules = {name: (rules or {}).get(name, LinkRules()) for name in graphs}
         self._inverses = tuple(inverses)
-        self._nodes = LinkedNodes(self._graphs, self._rules)
+        self._timeouts_s = dict(timeouts_s or {})
+        self._nodes = LinkedNodes(self._graphs, self._rules, self._timeouts_s)
         self._relations: dict[Iri, int] = {}
         self._places = {name: place for place, name in enumerate(graphs)}
         self._links = frozenset(chain.from_iterable(rule.relations for rule in self._rules.values()))
@@ -85,14 +88,19 @@ class FederatedGraph:
         self.origins: dict[Fact, tuple[str, ...]] = {}
 
     @classmethod
-    async def over(cls, graphs: Mapping[str, KGAdapter], rules: Mapping[str, LinkRules] | None = None) -> Self:
+    async def over(
+        cls,
+        graphs: Mapping[str, KGAdapter],
+        rules: Mapping[str, LinkRules] | None = None,
+        timeouts_s: Mapping[str, float] | None = None,
+    ) -> Self:
         """Return some graphs as one, with what is known of their inverse relations."""
-        profiles = answers(await ask_each(graphs, lambda _, graph: known_profile(graph)))
+        profiles = answers(await ask_each(graphs, lambda _, graph: known_profile(graph), timeouts_s))
         inverses: dict[Iri, InverseRelations] = {}
         for each in chain.from_iterable(profile.inverses for profile in profiles.values()):
             if each.relation not in inverses and each.inverse not in inverses:
                 inverses[each.relation] = inverses[each.inverse] = each
-        return cls(graphs, rules, tuple(dict.fromkeys(inverses.values())))
+        return cls(graphs, rules, tuple(dict.fromkeys(inverses.values())), timeouts_s)
 
     @property
     def name(self) -> str:
@@ -250,7 +258,7 @@ class FederatedGraph:
         self._around.clear()
 
     async def _each(self, ask: Callable[[str, KGAdapter], Awaitable[T]]) -> dict[str, T]:
-        return answers(await ask_each(self._graphs, ask))
+        return answers(await ask_each(self._graphs, ask, self._timeouts_s))
 
     async def _asked(
         self,
@@ -269,7 +277,7 @@ class FederatedGraph:
             own = self._nodes.of(name, one)
             terms[name] |= dict.fromkeys((one,) if anywhere and not own and isinstance(one, Iri) else own, one)
         graphs = {name: graph for name, graph in self._graphs.items() if terms[name]}
-        answered = answers(await ask_each(graphs, lambda name, graph: ask(graph, tuple(terms[name]))))
+        answered = answers(await ask_each(graphs, lambda name, graph: ask(graph, tuple(terms[name])), self._timeouts_s))
         found: defaultdict[Node, list[tuple[str, Node, T]]] = defaultdict(list)
         for name, of in answered.items():
             for term, one in terms[name].items():

@@ -70,7 +70,7 @@ class LinkRules:
     @property
     def read(self) -> frozenset[Iri]:
         """All relations that are read for links."""
-        return self.relations | self.identifiers.keys()
+        return self.relations.union(self.identifiers)
 
     def target(self, fact: Attribute) -> Iri | None:
         """Return the term that an identifier stands for, or None where it is no identifier."""
@@ -130,20 +130,22 @@ class Thing:
 
 
 async def ask_each(
-    graphs: Mapping[str, KGAdapter], ask: Callable[[str, KGAdapter], Awaitable[T]], *, timeout_s: float = math.inf
+    graphs: Mapping[str, KGAdapter],
+    ask: Callable[[str, KGAdapter], Awaitable[T]],
+    timeouts_s: Mapping[str, float] | None = None,
 ) -> dict[str, T | KGError]:
     """Ask several graphs side by side, and return what each answers, or its error, which names the graph.
 
     Args:
         graphs: The graphs.
         ask: Asks one, given its name.
-        timeout_s: After how many seconds a graph is late; at the end of the call that is under way in any case.
+        timeouts_s: After how many seconds each is late; at the end of the call that is under way in any case.
     """
     found: dict[str, T | KGError] = {}
 
     async def one(name: str, graph: KGAdapter) -> None:
         try:
-            with anyio.fail_after(time_left_s(timeout_s)):
+            with anyio.fail_after(time_left_s((timeouts_s or {}).get(name, math.inf))):
                 found[name] = await ask(name, graph)
         except TimeoutError:
             found[name] = BackendTimeout(f"The graph {name} did not answer in time.")
@@ -186,7 +188,7 @@ async def same_things(
     terms: Collection[Iri],
     *,
     left_out: Callable[[str, KGError], None] | None = None,
-    timeout_s: float = math.inf,
+    timeouts_s: Mapping[str, float] | None = None,
 ) -> dict[Iri, Thing]:
     """Return what the same thing as each of some terms is in several graphs, those included that have the term itself.
 
@@ -197,12 +199,12 @@ async def same_things(
         rules: What each of them says about others; the usual rules for a graph without any.
         terms: The terms.
         left_out: Learns which graph fails, which then counts as if it had none of the terms.
-        timeout_s: After how many seconds a graph fails.
+        timeouts_s: After how many seconds each graph fails.
 
     Raises:
         KGError: A graph fails, and `left_out` is not given.
     """
-    reading = _Links(dict(graphs), rules, left_out, timeout_s)
+    reading = _Links(dict(graphs), rules, left_out, timeouts_s)
     await reading.follow(terms)
     await reading.tell_apart()
     return {term: reading.thing(term) for term in terms}
@@ -216,12 +218,12 @@ class _Links:
         graphs: dict[str, KGAdapter],
         rules: Mapping[str, LinkRules],
         left_out: Callable[[str, KGError], None] | None,
-        timeout_s: float,
+        timeouts_s: Mapping[str, float] | None,
     ) -> None:
         self._graphs = graphs
         self._rules = {name: rules.get(name, LinkRules()) for name in graphs}
         self._left_out = left_out
-        self._timeout_s = timeout_s
+        self._timeouts_s = timeouts_s
         self._classes: dict[Iri, set[Iri]] = {}
         self._mentions: dict[str, set[Node]] = {name: set() for name in graphs}
         self._has: dict[str, set[Iri]] = {}
@@ -259,7 +261,7 @@ class _Links:
         return Thing(frozenset(members), {name: of for name, of in terms.items() if of})
 
     async def _ask(self, ask: Callable[[str, KGAdapter], Awaitable[T]]) -> dict[str, T]:
-        outcomes = await ask_each(self._graphs, ask, timeout_s=self._timeout_s)
+        outcomes = await ask_each(self._graphs, ask, self._timeouts_s)
         if self._left_out is not None:
             for name, error in outcomes.items():
                 if isinstance(error, KGError):
@@ -339,9 +341,12 @@ class LinkedNodes:
     before their label.
     """
 
-    def __init__(self, graphs: Mapping[str, KGAdapter], rules: Mapping[str, LinkRules]) -> None:
+    def __init__(
+        self, graphs: Mapping[str, KGAdapter], rules: Mapping[str, LinkRules], timeouts_s: Mapping[str, float]
+    ) -> None:
         self._graphs = graphs
         self._rules = rules
+        self._timeouts_s = timeouts_s
         self._marks = {name: f"g{place}." for place, name in enumerate(graphs, start=1)}
         self._same: dict[Node, Node] = {}
         self._terms: dict[Node, Mapping[str, tuple[Iri, ...]]] = {}
@@ -376,7 +381,7 @@ class LinkedNodes:
         new = [node for node in dict.fromkeys(nodes) if isinstance(node, Iri) and node not in self._same]
         if not new:
             return
-        for thing in (await same_things(self._graphs, self._rules, new)).values():
+        for thing in (await same_things(self._graphs, self._rules, new, timeouts_s=self._timeouts_s)).values():
             first = next(iter(thing.terms.values()), tuple(sorted(thing.iris)))[0]
             # What was answered before stays: another call may have learned of it since.
             node = next((self._same[iri] for iri in sorted(thing.iris) if iri in self._same), first)

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 GraphName: TypeAlias = str | None
 """A graph by its name, the first when None; tools have no such argument where one graph is served."""
+GraphNames: TypeAlias = str | list[str] | None
+"""One graph as `GraphName` has it, or several that are asked as one."""
 Opener: TypeAlias = Callable[[OnProgress], Awaitable[KGAdapter]]
 
 MOST_SCHEMAS: Final = 2

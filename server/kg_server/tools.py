@@ -3,8 +3,9 @@
 What is behind a door is loaded when it is first opened, so that a server lists its tools soon.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Final, TypeAlias
 
 import anyio
@@ -15,6 +16,7 @@ from pydantic import Field
 from kg_adapters.errors import BackendTimeout, InvalidRequest
 from kg_adapters.models import Direction
 from kg_adapters.protocol import SupportsSparql
+from kg_adapters.terms import Node
 from kg_server.answers.results import (
     MOST_HOPS,
     MOST_TOKENS,
@@ -30,7 +32,8 @@ from kg_server.answers.results import (
     token_count,
 )
 from kg_server.concurrency import load, reporting
-from kg_server.graphs import GraphName, GraphSet, OpenedGraph
+from kg_server.elsewhere import Elsewhere, Places, together
+from kg_server.graphs import GraphName, GraphNames, GraphSet, OpenedGraph
 from kg_server.instructions import lines_of
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.settings import Settings
@@ -66,6 +69,7 @@ class Tools:
 
     def __init__(self, graphs: GraphSet, settings: Settings) -> None:
         self._graphs = graphs
+        self._elsewhere = Elsewhere(graphs)
         self._settings = settings
 
     def provide(self, server: SextantServer) -> None:
@@ -145,13 +149,27 @@ class Tools:
 
         asked = self._graphs.all if graph is None else self._graphs.chosen(graph)
         room = max(self._settings.max_tokens // len(asked), _LEAST_ROOM)
+        places: dict[str, Mapping[str, Places]] = {}
+
+        async def elsewhere(here: OpenedGraph, nodes: Collection[Node]) -> Mapping[Node, Places]:
+            of = await self._elsewhere.of(here, nodes)
+            places[here.name] = {here.adapter.prefixes.shorten(node): each for node, each in of.items()}
+            return of
 
         def found(here: OpenedGraph) -> Awaitable[Answer]:
-            return retrieval(here.adapter, here.meaning, text=text, limit=limit, type=type, max_tokens=room)
+            return retrieval(
+                here.adapter,
+                here.meaning,
+                text=text,
+                limit=limit,
+                type=type,
+                max_tokens=room,
+                elsewhere=partial(elsewhere, here),
+            )
 
         if len(asked) == 1:
             return (await found(await asked[0].opened())).to_mcp()
-        return grouped(await self._graphs.ask_each(found)).to_mcp()
+        return grouped(await self._graphs.ask_each(found), places).to_mcp()
 
     async def get_neighbor(
         self,
@@ -201,7 +219,7 @@ class Tools:
         question: Text | None = None,
         avoid_hubs: bool = True,
         max_tokens: Tokens = None,
-        graph: GraphName = None,
+        graph: GraphNames = None,
     ) -> Annotated[CallToolResult, PathsResult]:
         """Show how two entities are linked, by paths in either direction, the shortest first.
 
@@ -210,7 +228,7 @@ class Tools:
         await load("kg_server.answers.paths")
         from kg_server.answers.paths import paths_between
 
-        here = await self._graphs.opened(graph)
+        here = await together(self._graphs, graph)
         async with reporting(context, "searching paths", here.settings.timeout_s):
             return await self._about(
                 here,

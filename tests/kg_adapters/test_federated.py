@@ -240,7 +240,9 @@ async def test_a_graph_that_fails_or_hangs_is_named_or_left_out_where_that_is_wa
     with pytest.raises(BackendError, match="The graph broken"), anyio.fail_after(0.5):
         await FederatedGraph(graphs).describe([iri("a")])
     missing: list[str] = []
-    found = await same_things(graphs, {}, [iri("a")], left_out=lambda name, _: missing.append(name), timeout_s=0.5)
+    found = await same_things(
+        graphs, {}, [iri("a")], left_out=lambda name, _: missing.append(name), timeouts_s={"broken": 0.5}
+    )
     assert (dict(found[iri("a")].terms), missing) == ({"whole": (iri("a"),)}, ["broken"])
 
 

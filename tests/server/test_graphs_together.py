@@ -1,10 +1,20 @@
 """GetPath and Compose over several graphs: linked things are one, and every fact has the mark of its graph."""
 
-from calls import call, rows
-from kg_adapters.federated import FederatedGraph
-from kg_adapters.links import LinkRules
+from collections.abc import Mapping
+
+import anyio
+import pytest
+
+from calls import call, refusal, rows
+from kg_adapters.errors import BackendError, BackendUnavailable
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.prefixes import Prefixes
+from kg_adapters.models import NeighborPage
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.requests import NeighborRequest
+from kg_adapters.terms import Node
+from kg_server.graphs import GraphSet, OpenedGraph, ServedGraph
+from kg_server.naming.meaning import Meaning, SharedEmbedder
+from kg_server.settings import Settings
 from small_graphs import shared_store
 
 PEOPLE = """@prefix p: <http://people.org/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
@@ -24,16 +34,49 @@ wd:Q183 rdfs:label "Germany"@en .
 wd:Q38104 rdfs:label "Nobel Prize in Physics"@en .
 wdt:P17 rdfs:label "country"@en . wdt:P166 rdfs:label "award received"@en . wdt:P569 rdfs:label "date of birth"@en .
 """
-BY_ID = LinkRules.of(["p:wikidata=http://www.wikidata.org/entity/{}"], Prefixes({"p": "http://people.org/"}))
+OF = {
+    "people": Settings(timeout_s=600, links=("p:wikidata=http://www.wikidata.org/entity/{}",)),
+    "facts": Settings(timeout_s=600),
+    "broken": Settings(timeout_s=0.5),
+}
 
 
-def together() -> FederatedGraph:
-    graphs = {"people": LocalAdapter(shared_store(PEOPLE)), "facts": LocalAdapter(shared_store(FACTS))}
-    return FederatedGraph(graphs, {"people": BY_ID})
+class Failing(LocalAdapter):
+    """A graph that fails once it is asked about neighbours, or never answers."""
+
+    fault: BackendError | None = None
+
+    async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:
+        if self.fault is None:
+            await anyio.sleep_forever()
+        raise self.fault or AssertionError
+
+
+def served(**graphs: KGAdapter) -> GraphSet:
+    """Return a set of graphs that are open."""
+    shared = OF["people"]
+    embedder = SharedEmbedder(shared)
+    opened = [OpenedGraph(name, graph, OF[name], Meaning(graph, embedder)) for name, graph in graphs.items()]
+    return GraphSet([ServedGraph.of(each, embedder) for each in opened], shared, embedder)
+
+
+def both() -> GraphSet:
+    return served(people=people(), facts=facts())
+
+
+def people() -> LocalAdapter:
+    return LocalAdapter(shared_store(PEOPLE))
+
+
+def facts() -> LocalAdapter:
+    return LocalAdapter(shared_store(FACTS))
+
+
+BOTH = ["people", "facts"]
 
 
 async def test_a_path_crosses_from_one_graph_to_another_and_each_fact_has_its_graph() -> None:
-    reply = await call(together(), "GetPath", source="Mileva", target="Q183")
+    reply = await call(both(), "GetPath", source="Mileva", target="Q183", graph=BOTH)
     assert reply.lines == [
         "Mileva (p:mileva) -[p:spouse [people]]-> Albert Einstein (p:einstein) -[p:bornIn [people]]-> Ulm (p:ulm) "
         "-[country (P17) [facts]]-> Germany (Q183)"
@@ -48,7 +91,7 @@ async def test_a_path_crosses_from_one_graph_to_another_and_each_fact_has_its_gr
 
 
 async def test_what_ends_share_is_one_line_for_each_graph() -> None:
-    reply = await call(together(), "GetPath", source="p:ulm", target="Q937", max_hops=2)
+    reply = await call(both(), "GetPath", source="p:ulm", target="Q937", max_hops=2, graph=BOTH)
     assert reply.lines == [
         "Ulm (p:ulm) <-[p:bornIn [people]]- Albert Einstein (p:einstein)",
         "both | p:in [people] | p:earth, p:europe",
@@ -57,7 +100,12 @@ async def test_what_ends_share_is_one_line_for_each_graph() -> None:
 
 
 async def test_an_expression_goes_through_several_graphs_and_its_evidence_has_the_graph_of_each_fact() -> None:
-    reply = await call(together(), "Compose", expression="Neighbor[Neighbor[Mileva, p:spouse], award received]")
+    reply = await call(
+        served(people=people(), facts=facts()),
+        "Compose",
+        expression="Neighbor[Neighbor[Mileva, p:spouse], award received]",
+        graph=BOTH,
+    )
     assert reply.text == (
         "Nobel Prize in Physics (Q38104).\n"
         "because Mileva | p:spouse [people] | Albert Einstein | award received [facts] | Nobel Prize in Physics"
@@ -69,7 +117,7 @@ async def test_an_expression_goes_through_several_graphs_and_its_evidence_has_th
 
 
 async def test_all_that_several_graphs_have_around_a_thing_is_shown_with_its_graph() -> None:
-    reply = await call(together(), "Compose", expression="Neighbor[Q937], Feature[Q937]")
+    reply = await call(both(), "Compose", expression="Neighbor[Q937], Feature[Q937]", graph=BOTH)
     assert reply.data["read"] == {"Q937": "p:einstein"}
     assert (
         "Albert Einstein (p:einstein) | award received (P166) [facts] | Nobel Prize in Physics (Q38104)" in reply.lines
@@ -78,6 +126,37 @@ async def test_all_that_several_graphs_have_around_a_thing_is_shown_with_its_gra
 
 
 async def test_a_name_that_linked_things_share_is_not_ambiguous() -> None:
-    reply = await call(together(), "Compose", expression="Neighbor[Ulm, country]")
+    reply = await call(both(), "Compose", expression="Neighbor[Ulm, country]", graph=BOTH)
     assert reply.data["read"] == {"Ulm": "p:ulm"}
     assert reply.data["results"] == [["1", "p:ulm", "P17", "Q183", "node", "facts"]]
+
+
+async def test_a_card_says_under_which_id_another_graph_has_the_thing() -> None:
+    reply = await call(both(), "Retrieve", text="Albert Einstein", graph="people")
+    assert reply.lines[-1] == "also in facts as Q937"
+    back = await call(both(), "Retrieve", text="Q3012", graph="facts")
+    assert back.lines[-1] == "also in people as p:ulm"
+    alone = await call(people(), "Retrieve", text="Albert Einstein")
+    assert reply.lines[:-1] == alone.lines
+
+
+async def test_retrieve_over_all_graphs_says_which_of_the_things_are_one() -> None:
+    reply = await call(both(), "Retrieve", text="Ulm")
+    assert reply.summary == (
+        "people: Exact: 'Ulm' names one thing. facts: Exact: 'Ulm' names one thing. p:ulm in people and Q3012 in facts "
+        "are one thing."
+    )
+
+
+@pytest.mark.parametrize("fault", [BackendUnavailable("Connection refused."), None])
+async def test_a_graph_that_fails_or_hangs_is_named_and_left_out_of_a_card(
+    fault: BackendError | None,
+) -> None:
+    broken = Failing(shared_store(FACTS))
+    broken.fault = fault
+    graphs = served(people=people(), broken=broken)
+    said = await refusal(graphs, "GetPath", source="Mileva", target="p:ulm", graph=["people", "broken"])
+    assert said.startswith("The graph broken")
+    card = await call(graphs, "Retrieve", text="Albert Einstein", graph="people")
+    alone = await call(people(), "Retrieve", text="Albert Einstein")
+    assert card.text == alone.text

@@ -9,7 +9,8 @@ from pydantic import Field
 
 from kg_server.answers.results import MOST_TOKENS, Result
 from kg_server.concurrency import load, reporting
-from kg_server.graphs import GraphName, GraphSet
+from kg_server.elsewhere import together
+from kg_server.graphs import GraphNames, GraphSet
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.settings import Settings
 
@@ -83,7 +84,7 @@ class ComposeTool:
         evidence: Evidence = "some",
         explain: bool = False,
         max_tokens: Annotated[int | None, Field(ge=500, le=MOST_TOKENS)] = None,
-        graph: GraphName = None,
+        graph: GraphNames = None,
     ) -> Annotated[CallToolResult, ComposeResult]:
         """Count, filter, rank, group and add up in one call, or several.
 
@@ -95,7 +96,7 @@ class ComposeTool:
         await load("kg_server.compose.answer")
         from kg_server.compose.answer import composition
 
-        here = await self._graphs.opened(graph)
+        here = await together(self._graphs, graph)
         timeout_s = here.settings.timeout_s * _EVALUATING_SHARE
         async with reporting(context, "working out the expression", here.settings.timeout_s):
             answer = await composition(

@@ -1,7 +1,7 @@
 """Retrieve: what texts name, each with its verdict."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -18,6 +18,7 @@ from kg_server.answers.cards import Card, Sketches, entity_card, sketches_of
 from kg_server.answers.intermediates import with_intermediates_of_rows
 from kg_server.answers.results import Answer, CandidatesResult, Verdict, fitted
 from kg_server.concurrency import all_of, off_loop
+from kg_server.elsewhere import Places, said_of
 from kg_server.names import MAX_LABEL, Names, shown_label
 from kg_server.naming.entities import AT_ONCE, MOST_NAMESAKES, MOST_NEAR, POOL, Identity, class_of, identify, judged
 from kg_server.naming.meaning import Meaning
@@ -28,13 +29,19 @@ _COMPARED: Final = 50
 """With how many names each text is compared, about."""
 _MOST_LISTED: Final = 50
 _MOST_CARDS: Final = 8
+_MOST_LINKED: Final = 20
+"""Of how many things it is shown which other graphs have them."""
 _MOST_SHOWN: Final = 100
 """How many namesakes are shown, where they fit."""
 _WEAKEST_FIRST: Final[Sequence[Verdict]] = ("none", "loose", "close", "exact")
 
 
-def grouped(found: Mapping[str, Answer | KGError]) -> Answer:
+def grouped(found: Mapping[str, Answer | KGError], places: Mapping[str, Mapping[str, Places]]) -> Answer:
     """Return one answer of what several graphs answered by their names, a part for each; why one did not is said.
+
+    Args:
+        found: The answers.
+        places: By graph and id, under which ids other graphs have the same thing.
 
     Raises:
         KGError: None answered.
@@ -49,9 +56,7 @@ def grouped(found: Mapping[str, Answer | KGError]) -> Answer:
     whole = "truncated" if failures or any(each.status == "truncated" for each in every) else "ok"
     result = CandidatesResult(
         status=whole if failures or any(each.candidates for each in every) else "empty",
-        summary=" ".join(
-            f"{name}: {each if isinstance(each, KGError) else each.result.summary}" for name, each in found.items()
-        ),
+        summary=" ".join((*_verdicts(found), *_same(results, places))),
         knowledge="stated" if any(each.knowledge == "stated" for each in every) else "unnamed",
         match=max((each.match for each in every), key=_WEAKEST_FIRST.index),
         matches={
@@ -67,6 +72,24 @@ def grouped(found: Mapping[str, Answer | KGError]) -> Answer:
     )
     lines = (line for name, each in parts.items() if each.lines for line in (f"In {name}:", *each.lines))
     return Answer(result, tuple(lines))
+
+
+def _verdicts(found: Mapping[str, Answer | KGError]) -> Iterator[str]:
+    for name, each in found.items():
+        yield f"{name}: {each if isinstance(each, KGError) else each.result.summary}"
+
+
+def _same(results: Mapping[str, CandidatesResult], places: Mapping[str, Mapping[str, Places]]) -> Iterator[str]:
+    """Yield which of the things that graphs answered are one: no name of theirs is ambiguous for that."""
+    shown = {(name, row[0]) for name, each in results.items() for row in each.candidates}
+    said: set[tuple[str, str]] = set()
+    for name in results:
+        for entity, elsewhere in places.get(name, {}).items():
+            same = {(other, each) for other, ids in elsewhere.items() for each in ids} & shown
+            if same and (name, entity) in shown - said:
+                said |= same
+                others = "".join(f" and {each} in {other}" for other, each in sorted(same))
+                yield f"{entity} in {name}{others} are one thing."
 
 
 def _cards_in(result: CandidatesResult, graph: str) -> Iterator[tuple[str, list[list[str]]]]:
@@ -103,9 +126,16 @@ class _Asked:
 
 
 async def retrieval(
-    graph: KGAdapter, meaning: Meaning, *, text: str | Sequence[str], limit: int, type: str | None, max_tokens: int
+    graph: KGAdapter,
+    meaning: Meaning,
+    *,
+    text: str | Sequence[str],
+    limit: int,
+    type: str | None,
+    max_tokens: int,
+    elsewhere: Callable[[Collection[Node]], Awaitable[Mapping[Node, Places]]],
 ) -> Answer:
-    """Answer Retrieve.
+    """Answer Retrieve; `elsewhere` returns under which ids other graphs have nodes.
 
     Raises:
         InvalidRequest: A text is blank, or the type names no class, or several.
@@ -123,6 +153,8 @@ async def retrieval(
     asked = _Asked(identities, kind, limit)
     told = await _sketches(graph, asked)
     cards = await _cards(graph, identities)
+    named = [each.entity for identity in identities if identity.named for each in asked.shown(identity)]
+    also = {node: said_of(places) for node, places in (await elsewhere(named[:_MOST_LINKED])).items()}
     note = _note(graph, identities) + (f" Names alone were compared: {missing}." if missing else "")
     most = sum(len(asked.shown(identity)) for identity in identities)
 
@@ -139,7 +171,7 @@ async def retrieval(
             missing=missing or None,
             **_card_fields(cards, told.names, alone=len(identities) == 1),
         )
-        return Answer(result, tuple(_lines(asked, kept, told, cards)))
+        return Answer(result, tuple(_lines(asked, kept, told, cards, also)))
 
     def fit() -> Answer:
         whole = build(most, cards)
@@ -257,17 +289,26 @@ def _how(candidate: Candidate) -> str:
 
 
 def _lines(
-    asked: _Asked, kept: Sequence[Sequence[Candidate]], told: Sketches, cards: Mapping[Node, Card]
+    asked: _Asked,
+    kept: Sequence[Sequence[Candidate]],
+    told: Sketches,
+    cards: Mapping[Node, Card],
+    also: Mapping[Node, str],
 ) -> Iterator[str]:
-    """Yield one line for each candidate, above its card; of several texts below one on what is not simply a name."""
+    """Yield one line for each candidate, above its card; of several texts below one on what is not simply a name.
+
+    Where other graphs have it stands below its card, or at the end of its line.
+    """
     left = dict(cards)
     for identity, shown in zip(asked.identities, kept, strict=True):
         if len(asked.identities) > 1 and (len(identity.named) != 1 or identity.match == "close"):
             yield _verdict(identity, shown, asked, told.names)
         for each in shown:
-            yield _line(each, told)
-            if len(identity.named) == 1 and (card := left.pop(each.entity, None)) is not None:
-                yield from card.lines
+            elsewhere = also.get(each.entity, "")
+            if len(identity.named) != 1 or (card := left.pop(each.entity, None)) is None:
+                yield " | ".join(filter(None, (_line(each, told), elsewhere)))
+            else:
+                yield from filter(None, (_line(each, told), *card.lines, elsewhere))
 
 
 def _line(candidate: Candidate, told: Sketches) -> str:
