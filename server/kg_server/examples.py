@@ -195,7 +195,7 @@ class Examples:
             Solved(question=each.question, calls=each.calls, answers=(each.answer,) if each.answer else (), evidence=())
             for each in (await here.notes.read()).examples
         )
-        solved = () if self._store is None else await self._store.solved(here.name)
+        solved = () if self._store is None else await self._store.solved(here.adapter.name)
         return (*noted, *solved)
 
     async def _relations(self, here: OpenedGraph, question: str) -> Sequence[tuple[float, str]]:

@@ -13,8 +13,11 @@ from kg_adapters.importing.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store, verify_store
+from kg_agents.evidence.values import IdLabels
+from kg_agents.experience import Learned
 from kg_server.answers.results import token_count
 from kg_server.app import EXPERIENCE_FILE, build_server
+from kg_server.commands.ask import keep_solved
 from kg_server.commands.graphs import opening
 from kg_server.notes import Example, Notes, Preferred
 from kg_server.settings import Settings
@@ -221,14 +224,15 @@ async def test_a_preferred_relation_that_the_graph_does_not_use_has_no_effect(
 
 
 async def test_each_of_several_graphs_has_its_own_notes(tmp_path: Path) -> None:
-    graphs = {name: {"graph": str(tmp_path / f"{name}.ttl"), "timeout_s": 120} for name in ("plants", "offices")}
+    graphs = {name: {"graph": str(tmp_path / f"my-{name}.ttl"), "timeout_s": 120} for name in ("plants", "offices")}
     for name in graphs:
-        (tmp_path / f"{name}.ttl").write_text(MISLEADING)
+        (tmp_path / f"my-{name}.ttl").write_text(MISLEADING)
     asking = "## Examples\nWhere is the {} of Acme?\n`GetNeighbor entity=e:acme relation=location`\n"
-    (tmp_path / "plants.notes.md").write_text("Of plants.\n" + asking.format("plant"))
+    (tmp_path / "my-plants.notes.md").write_text("Of plants.\n" + asking.format("plant"))
     prefer = "## Prefer\n- location: e:r7\n"
-    (tmp_path / "offices.notes.md").write_text(f"Of offices.\n{prefer}" + asking.format("office"))
-    settings = Settings.model_validate({"graphs": graphs, "cache_folder": tmp_path / "cache", "timeout_s": 120})
+    (tmp_path / "my-offices.notes.md").write_text(f"Of offices.\n{prefer}" + asking.format("office"))
+    more = {"cache_folder": tmp_path / "cache", "timeout_s": 120}
+    settings = Settings.model_validate({"graphs": graphs, "data_folder": tmp_path, "learn": True, **more})
     async with opening(settings, patience_s=60) as served, Client(build_server(served, settings)) as client:
 
         async def shown(tool: str, **arguments: object) -> str:
@@ -237,9 +241,14 @@ async def test_each_of_several_graphs_has_its_own_notes(tmp_path: Path) -> None:
         located = {name: await shown("GetNeighbor", entity="Acme", relation="location", graph=name) for name in graphs}
         noted = {name: await shown("Schema", graph=name) for name in graphs}
         recalled = await shown("Recall", question="Where is the seat of Oslo?")
+        facts = (("e:other [plants]", "e:place [plants]", "e:oslo [plants]"),)
+        learned = Learned("Which seat is in Oslo?", ("Neighbor[e:other, e:place]",), ("Oslo",), facts, IdLabels())
+        assert await keep_solved(settings, served, learned)
+        again = await shown("Recall", question="Where is the seat of Oslo?")
     assert ["Oslo" in located["plants"], "Bergen" in located["offices"], "Oslo" in located["offices"]] == [
         *(True, True, False)
     ]
     assert [("Of plants." in text, "Of offices." in text) for text in noted.values()] == [(True, False), (False, True)]
     assert all(f"graph: {name}" in recalled for name in graphs)
     assert "location [offices] | Neighbor[…, e:place]" in recalled
+    assert "question: Which seat is in Oslo?" in again
