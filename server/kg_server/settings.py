@@ -15,7 +15,6 @@ from pydantic.fields import FieldInfo
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.http.options import EndpointSettings
 from kg_adapters.labels import chosen_prefixes, language_tag
-from kg_adapters.links import split_link
 from kg_adapters.sections import AT_COMMAS, Section, Texts
 from kg_adapters.wikidata.options import WikidataSettings
 from kg_boundary.addresses import base_url_problem
@@ -50,6 +49,8 @@ def _base_url(url: str) -> str:
 
 
 def _links(texts: tuple[str, ...]) -> tuple[str, ...]:
+    from kg_adapters.links import split_link
+
     try:
         dict(map(split_link, texts))
     except InvalidRequest:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from benchmarks.world.questions import GRAPH
 from mcp import Client, MCPError
 from mcp.types import PromptReference
 from pydantic import TypeAdapter
@@ -120,6 +121,13 @@ async def test_retrieve_without_a_graph_asks_all_and_names_the_one_that_does_not
     assert [line for line in japan.plain.lines if line.startswith("In ")] == ["In japan:", "In wikidata:"]
     assert [len(row) for row in rows(one.data["candidates"])] == [8]
     assert nothing.is_error
+
+
+async def test_a_graph_that_is_still_imported_does_not_hold_up_those_that_are_open(tmp_path: Path) -> None:
+    graphs = {"world": {"graph": str(GRAPH)}, "japan": {"graph": str(write_graph(tmp_path))}}
+    settings = quiet(tmp_path, graphs=graphs)
+    async with opening(settings, patience_s=0.7) as served, Client(build_server(served, settings)) as client:
+        assert not reply_of(await client.call_tool("Degree", {"entity": "Japan", "graph": "japan"})).is_error
 
 
 async def test_an_unknown_graph_is_refused_with_those_that_there_are(tmp_path: Path) -> None:

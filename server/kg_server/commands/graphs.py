@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-import anyio
-
 from kg_adapters.errors import InvalidRequest, InvalidSource, KGError
 from kg_adapters.labels import ChosenRelations, chosen_prefixes
 from kg_adapters.open_options import OnProgress, ReadingLimits
@@ -150,8 +148,8 @@ async def opening(
         tasks = {each: each.start() for each in graphs.all}
         awaited = [task for each, task in tasks.items() if not (graphs.several and each.remote)]
         brief = graphs.several or path_of(settings.graph) is not None
-        with anyio.move_on_after(patience_s if brief else math.inf):
-            await asyncio.gather(*map(asyncio.shield, awaited), return_exceptions=True)
+        if awaited:
+            await asyncio.wait(awaited, timeout=patience_s if brief else None)
         for task in tasks.values():
             if task.done() and not graphs.several:
                 task.result()
