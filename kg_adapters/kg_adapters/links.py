@@ -16,7 +16,6 @@ from kg_adapters.models import NeighborPage
 from kg_adapters.prefixes import MAX_ID_LENGTH, Prefixes
 from kg_adapters.protocol import KGAdapter, SupportsSparql
 from kg_adapters.requests import NeighborRequest
-from kg_adapters.sparql.queries.descriptions import holders
 from kg_adapters.terms import XSD, Attribute, BlankNode, Iri, Literal, Node
 from kg_boundary.shown import in_quotes
 
@@ -279,6 +278,9 @@ class _Links:
         named = {value: term for term in terms for value in rules.values(term)}
         having: list[tuple[Iri, Iri]] = []
         if isinstance(graph, SupportsSparql):
+            # Most graphs are never asked for identifiers.
+            from kg_adapters.sparql.queries.descriptions import holders
+
             for first in range(0, len(named), _VALUES):
                 query = holders(list(named)[first : first + _VALUES])
                 answer = await graph.select(query, timeout_s=time_left_s(_LOOKUP_S), max_rows=_MOST_ROWS)
