@@ -96,7 +96,7 @@ def running_fuseki(folder: Path) -> Generator[Fuseki]:
     settings = folder / "config.ttl"
     settings.write_text(_SETTINGS, encoding="utf-8")
     where = {"FUSEKI_HOME": str(program()), "FUSEKI_BASE": str(folder / "base")}
-    memory = ["-Xmx768M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    memory = ["-Xmx768M", "-XX:+UseSerialGC"]
     server = ["java", *memory, "-cp", str(program() / _JAR), "org.apache.jena.fuseki.cmd.FusekiCmd", "--localhost"]
 
     def command(ports: Sequence[int]) -> Sequence[str]:
