@@ -48,15 +48,16 @@ _STANDARD_ERROR: Final = 2
 
 
 @contextmanager
-def watched(limit_s: float, *, tick_s: float = 1.0) -> Generator[None]:
-    """Log all stacks when the running event loop is blocked for 5 s, and exit the process after `limit_s`.
+def watched(limit_s: float, *, reported_s: float = REPORTED_S, tick_s: float = 1.0) -> Generator[None]:
+    """Log all stacks when the running event loop is blocked, and exit the process if it stays so.
 
     A thread counts ticks instead of comparing clocks, so that a suspended process does not count as stuck. Code that
     never releases the interpreter stops that thread too: then a system timer, which the thread resets at each tick,
     ends the process after `limit_s` of CPU time; Windows has no such timer.
 
     Args:
-        limit_s: Seconds; 0 watches nothing.
+        limit_s: After how many seconds the process ends; 0 watches nothing.
+        reported_s: After how many seconds the stacks are logged.
         tick_s: How often the loop is checked.
     """
     if not limit_s:
@@ -71,8 +72,8 @@ def watched(limit_s: float, *, tick_s: float = 1.0) -> Generator[None]:
             still = 0 if alive.is_set() else still + 1
             alive.clear()
             _end_after_cpu_time(limit_s)
-            if still == round(REPORTED_S / tick_s):
-                _report(f"The server's event loop has not run for {REPORTED_S:g} s. All its threads:")
+            if still == round(reported_s / tick_s):
+                _report(f"The server's event loop has not run for {reported_s:g} s. All its threads:")
             if still * tick_s >= limit_s:
                 _report(f"The server's event loop has not run for {limit_s:g} s. The process ends.")
                 time.sleep(_FAREWELL_S)
