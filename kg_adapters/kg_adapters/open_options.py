@@ -161,6 +161,7 @@ class OpenOptions:
 
     Args:
         cache_folder: Where an adapter may keep what it built; it need not exist yet.
+        name: What the graph is called, where it is one of several; as its adapter calls it when None.
         languages: The languages to choose labels in, the preferred first; the adapter's own choice when None. A store
             that was imported before keeps those of its import.
         graphs: IRIs of the named graphs to read; everything when empty.
@@ -181,6 +182,7 @@ class OpenOptions:
     """
 
     cache_folder: Path
+    name: str | None = None
     languages: tuple[str, ...] | None = None
     graphs: tuple[str, ...] = ()
     progress: OnProgress = ignore_progress

@@ -150,6 +150,7 @@ async def test_instructions_and_the_schema_begin_with_a_line_for_each_graph(tmp_
     assert [line.partition(":")[0] for line in lines[1:4]] == ["japan", "cities", "wikidata"]
     assert schema.lines[:3] == lines[1:4]
     assert "wikidata: " not in of_one.text
+    assert [each.summary.partition(":")[0] for each in (schema, of_one)] == ["Graph 'japan'", "Graph 'cities'"]
 
 
 async def test_resources_and_prompts_are_of_one_graph_by_its_name(tmp_path: Path) -> None:

@@ -62,14 +62,18 @@ class LocalAdapter:
         store: An open store; it may be shared by any number of adapters.
         sparql: How much of the machine SPARQL queries may take; what suits the machine when None.
         prepares: Whether a process makes what SPARQL needs where a large store came without it, before anybody asks.
+        name: What the graph is called; as its store says when None.
 
     Attributes:
         store: The same.
         sparql: What answers SPARQL.
     """
 
-    def __init__(self, store: LocalStore, sparql: SparqlLimits | None = None, *, prepares: bool = False) -> None:
+    def __init__(
+        self, store: LocalStore, sparql: SparqlLimits | None = None, *, prepares: bool = False, name: str | None = None
+    ) -> None:
         self.store = store
+        self._name = name
         self._index = store.index
         self._reader = IndexReader(store.index, store.info.vocabulary, store.content)
         self._dictionary = self._reader.dictionary
@@ -87,7 +91,7 @@ class LocalAdapter:
 
     @property
     def name(self) -> str:
-        return self.store.info.name
+        return self._name or self.store.info.name
 
     @property
     def prefixes(self) -> Prefixes:

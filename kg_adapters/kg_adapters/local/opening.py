@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 
 from kg_adapters.open_options import SAMPLES, OpenOptions, ignore_progress
 from kg_adapters.protocol import KGAdapter
@@ -20,7 +20,8 @@ async def open_local(rest: str, options: OpenOptions) -> KGAdapter:
     Raises:
         InvalidSource: The file or store cannot be read.
     """
-    return await to_thread.run_sync(partial(_open, rest, options), abandon_on_cancel=True)
+    # An import takes none of the threads in which other graphs answer.
+    return await to_thread.run_sync(partial(_open, rest, options), abandon_on_cancel=True, limiter=CapacityLimiter(1))
 
 
 def _open(name: str, options: OpenOptions) -> KGAdapter:
@@ -29,7 +30,7 @@ def _open(name: str, options: OpenOptions) -> KGAdapter:
     store = _store(name, options)
     cached = options.imports and store.folder != Path(name)
     again = partial(_again, name, options) if cached else None
-    return ReloadingAdapter(store, options.sparql, prepares=options.prepares_sparql, again=again)
+    return ReloadingAdapter(store, options.sparql, prepares=options.prepares_sparql, name=options.name, again=again)
 
 
 def _again(name: str, options: OpenOptions, store: "LocalStore") -> None:

@@ -128,8 +128,8 @@ _MAX_REPAIRS: Final = 3
 class _Opened:
     """One state of the graph, and how many snapshots of it are in use."""
 
-    def __init__(self, store: LocalStore, sparql: SparqlLimits | None, *, prepares: bool) -> None:
-        self.graph = LocalAdapter(store, sparql, prepares=prepares)
+    def __init__(self, store: LocalStore, sparql: SparqlLimits | None, *, prepares: bool, name: str | None) -> None:
+        self.graph = LocalAdapter(store, sparql, prepares=prepares, name=name)
         self.stamp = store.stamp
         self.users = 0
 
@@ -145,6 +145,7 @@ class ReloadingAdapter(ForwardingAdapter):
         store: The store as it was opened.
         sparql: How many queries run and wait, and with how much memory.
         prepares: Whether what SPARQL needs is made before anybody asks, as by `LocalAdapter`.
+        name: What the graph is called; as its store says when None.
         again: Makes a damaged store again in its folder, as for one in the cache; None where only its owner can.
     """
 
@@ -154,6 +155,7 @@ class ReloadingAdapter(ForwardingAdapter):
         sparql: SparqlLimits | None = None,
         *,
         prepares: bool = False,
+        name: str | None = None,
         again: Callable[[LocalStore], None] | None = None,
     ) -> None:
         self._again = again
@@ -161,8 +163,9 @@ class ReloadingAdapter(ForwardingAdapter):
         self._repairs_left = _MAX_REPAIRS
         self._sparql = sparql
         self._prepares = prepares
+        self._name = name
         self._folder = store.folder
-        self._current = _Opened(store, sparql, prepares=prepares)
+        self._current = _Opened(store, sparql, prepares=prepares, name=name)
         self._refused: Stamp | None = None
         self._opening = anyio.Lock()
 
@@ -253,7 +256,7 @@ class ReloadingAdapter(ForwardingAdapter):
                 "The store %s keeps answering as before, because the new one cannot be used: %s", self._folder, error
             )
             return
-        old, self._current = self._current, _Opened(store, self._sparql, prepares=self._prepares)
+        old, self._current = self._current, _Opened(store, self._sparql, prepares=self._prepares, name=self._name)
         _log.warning("The store %s was imported again; answers come from the new one.", self._folder)
         await self._close_if_unused(old)
 

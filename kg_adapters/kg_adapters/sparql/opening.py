@@ -66,7 +66,7 @@ async def open_sparql(
     prefixes = replace(found, blank_nodes=queries.dialect.blank_nodes is not None)
     return SparqlAdapter(
         SparqlParts(
-            name=_shown(reached.url),
+            name=options.name or _shown(reached.url),
             endpoint=answerer,
             queries=queries,
             prefixes=_with_chosen(options.prefixes, prefixes),

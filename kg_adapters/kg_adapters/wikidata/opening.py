@@ -114,7 +114,7 @@ class _Opening:
         asker = QueryAsker(endpoint, queries.dialect, reached.timeout_s)
         values = ValueQueries(queries.dialect, queries.vocabulary)
         parts = SparqlParts(
-            name=NAME if reached.url == QUERY_URL else reached.host,
+            name=self._options.name or (NAME if reached.url == QUERY_URL else reached.host),
             endpoint=endpoint,
             queries=queries,
             prefixes=PREFIXES,

@@ -190,20 +190,27 @@ async def _served(
 
         async def opener(note: OnProgress) -> KGAdapter:
             with (showing if name is None else plain_progress)() as progress:
-                return await _open(own, progress, note, imports=imports, serves=serves)
+                return await _open(own, progress, note, imports=imports, serves=serves, name=name, graphs=len(named))
 
         notes = NotesFile.of(own.graph, own.notes)
         return ServedGraph(own, embedder, opener, name=name, notes=notes, learns=serves)
 
-    several = [graph_of(name, settings.of(name)) for name in settings.graphs]
-    graphs = GraphSet(several or [graph_of(None, settings)], settings, embedder)
+    named: dict[str | None, Settings] = {name: settings.of(name) for name in settings.graphs} or {None: settings}
+    graphs = GraphSet([graph_of(name, own) for name, own in named.items()], settings, embedder)
     try:
         yield graphs
     finally:
         await graphs.aclose()
 
 
-async def _open(settings: Settings, *listeners: OnProgress, imports: bool = True, serves: bool = False) -> KGAdapter:
+async def _open(
+    settings: Settings,
+    *listeners: OnProgress,
+    imports: bool = True,
+    serves: bool = False,
+    name: str | None = None,
+    graphs: int = 1,
+) -> KGAdapter:
     from kg_adapters.local.sparql.pool import SparqlLimits
 
     if (hidden := hidden_path(settings.graph)) is not None:
@@ -211,13 +218,14 @@ async def _open(settings: Settings, *listeners: OnProgress, imports: bool = True
     progress = StoppableProgress(*listeners)
     options = OpenOptions(
         cache_folder=settings.cache_folder,
+        name=name,
         languages=settings.languages,
         progress=progress,
         imports=imports,
         endpoint=endpoint_of(settings),
         wikidata=wikidata_of(settings),
         answers_kept_s=settings.endpoint.answers_kept_s,
-        sparql=SparqlLimits(workers=settings.sparql.workers),
+        sparql=SparqlLimits(workers=settings.sparql.workers, graphs=graphs),
         prepares_sparql=serves,
         reading=ReadingLimits(**dict(settings.imports)),
         chosen=ChosenRelations(**dict(settings.relations)),

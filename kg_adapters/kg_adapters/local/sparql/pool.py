@@ -30,16 +30,18 @@ class SparqlLimits:
         worker_bytes: How much memory each may take; None for what keeps all of them together below half of the
             machine's, but at most 4 GiB.
         max_waiting: How many queries may wait for a worker.
+        graphs: How many graphs share the machine, each with workers of its own.
     """
 
     workers: int | None = None
     worker_bytes: int | None = None
     max_waiting: int = MAX_WAITING
+    graphs: int = 1
 
     def on(self, processors: int, memory: int) -> tuple[int, int]:
         """Return the number of workers and the bytes of memory for each, on a machine that has so much."""
-        workers = self.workers or max(FEWEST_WORKERS, min(MOST_WORKERS, processors))
-        return workers, self.worker_bytes or min(MOST_WORKER_BYTES, memory // 2 // workers)
+        workers = self.workers or max(FEWEST_WORKERS, min(MOST_WORKERS, processors // self.graphs))
+        return workers, self.worker_bytes or min(MOST_WORKER_BYTES, memory // 2 // workers // self.graphs)
 
 
 class SparqlPool:
