@@ -18,7 +18,7 @@ from kg_agents.tools.readings import shown_by
 from kg_agents.tools.results import ToolResult, candidate_of
 from kg_agents.tools.several import about_graphs, graphs_of, without_graphs
 from kg_agents.trace import Trace
-from oda_runs import calls, stories_tools
+from oda_runs import answer, calls, stories_tools
 
 PREFIXES = """
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -80,6 +80,28 @@ async def test_an_answer_that_no_result_shows_by_its_words_is_looked_for_in_all_
         calls(("answer", {"answers": [{"text": "Boris Kimora", "results": [1]}]})),
     )
     assert [(each.text, each.facts) for each in found.answers] == [("Boris Kimura", (DIRECTED,))]
+
+
+async def test_what_links_one_thing_in_two_graphs_is_evidence_of_both(tmp_path: Path) -> None:
+    people = f"""{PREFIXES} @prefix p: <http://people.example/> .
+        p:ann rdfs:label "Ann Lee"@en ; p:born p:ulm . p:ulm rdfs:label "Ulm"@en . p:born rdfs:label "born in"@en ."""
+    films = f"""{PREFIXES} @prefix f: <http://films.example/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+        f:sand rdfs:label "Sand"@en ; f:by f:ann . f:by rdfs:label "directed by"@en .
+        f:ann rdfs:label "Ann Lee"@en ; owl:sameAs <http://people.example/ann> ."""
+    path = ("GetPath", {"source": "Sand", "target": "Ulm", "graph": ["films", "people"]})
+    llm = ScriptedLlm([calls(path), answer("Ulm")])
+    async with stories_tools(tmp_path, {"people": people, "films": films}) as tools:
+        with Trace(tmp_path / "run.jsonl") as trace:
+            asked = Question(
+                "Where was who directed Sand born?", ("Ann Lee", "Sand"), ToolsSettings(only="all"), graphs=GRAPHS
+            )
+            found = await run_question(asked, tools, llm, trace)
+    assert "It is about p:ann [people], f:ann [films], f:sand [films]." in llm.asked[0].prompt
+    assert (found.status, found.explanation) == ("answered", "")
+    assert [found.labels.triple(fact) for fact in found.evidence] == [
+        "Sand (f:sand) | directed by (f:by) [films] | Ann Lee (f:ann)",
+        "Ann Lee (f:ann) | born in (p:born) [people] | Ulm (p:ulm)",
+    ]
 
 
 async def test_the_model_is_offered_the_names_of_the_graphs(tools: Toolbox) -> None:

@@ -115,7 +115,7 @@ class ToolResult(BaseModel):
         ids = {
             "read": {**owners.subject, **read},
             "labels": {node(key): label for key, label in self.labels.items()},
-            "relations": {relation(key): each for key, each in self.relations.items()},
+            "relations": {own: each for key, each in self.relations.items() for own in owners.relations(key)},
             "outgoing": {relation(key): count for key, count in self.outgoing.items()},
             "incoming": {relation(key): count for key, count in self.incoming.items()},
             "classes": {node(key): count for key, count in self.classes.items()},
@@ -178,6 +178,11 @@ class ToolResult(BaseModel):
         """Take note of all nodes of the answer, with the rows that may name their graphs first."""
         for node, row in chain(self._in_facts(), self._in_results(), self._in_cards()):
             owners.note(node, row)
+        memory = (row[1:] for row in self.facts)
+        for row in (*self.triples, *self.values, *self.evidence, *chain.from_iterable(self.paths), *memory):
+            owners.walk(row[1] if len(row) >= ROW else "", row)
+        for row in self.results:
+            owners.walk(row[2] if len(row) > ROW else "", row)
         owners.ask_about(subject, self.read)
         for key in (*self.labels, *self.classes, *(row[0] for row in self.groups if row)):
             owners.note(key)

@@ -166,6 +166,7 @@ class Owners:
         self.graph = graph
         self.subject: dict[str, str] = {}
         self._of: dict[str, str] = {}
+        self._relations: dict[str, dict[str, None]] = {}
 
     @classmethod
     def of(cls, tool: str, arguments: Mapping[str, object], graphs: Sequence[str]) -> Self:
@@ -208,6 +209,14 @@ class Owners:
     def relation(self, id: str, row: Sequence[str] = ()) -> str:
         """Return a relation with the graph of its row."""
         return in_graph(id, self._named(row)) if id else id
+
+    def walk(self, relation: str, row: Sequence[str]) -> None:
+        """Take note of a relation in a row that may end with its graph."""
+        self._relations.setdefault(relation.removeprefix("-"), {})[self._named(row)] = None
+
+    def relations(self, relation: str) -> list[str]:
+        """Return a relation with each of the graphs in which it stands in a row, or else with that of the answer."""
+        return [in_graph(relation, graph) for graph in self._relations.get(relation, (self._named(()),))]
 
     def _named(self, row: Sequence[str]) -> str:
         """Return the graph of the answer, or that which a row ends with, or else the first."""

@@ -11,7 +11,7 @@ from kg_adapters.calls import note_partial, time_left_s
 from kg_adapters.errors import KGError
 from kg_adapters.federated import FederatedGraph
 from kg_adapters.links import LinkRules, same_things
-from kg_adapters.prefixes import Prefixes
+from kg_adapters.prefixes import JoinedPrefixes, Prefixes
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
 from kg_server.graphs import GraphSet, OpenedGraph
@@ -174,24 +174,32 @@ def _by(terms: Mapping[Iri, Sequence[Iri]], stated: Stated) -> Stated:
 async def names_over(
     graphs: GraphSet, names: Collection[str], terms: Collection[Node], max_tokens: int
 ) -> dict[str, Names]:
-    """Return how each of some graphs shows terms, with the labels of others for those that it does not name."""
+    """Return how each of some graphs shows terms, with the labels and short ids of others for those that it lacks."""
     asked = [each for each in graphs.all if each.name in names]
     found = await graphs.ask_each(lambda here: names_of(here.adapter, terms, max_tokens=max_tokens), asked)
     for name, each in found.items():
         if isinstance(each, KGError):
             note_partial(f"Labels of {name} are missing: {each}")
-    given = [each for each in found.values() if isinstance(each, Names)]
-    left = [term for term in terms if not any(term in each.labels for each in given)]
+    given = {name: each for name, each in found.items() if isinstance(each, Names)}
+    left = [term for term in terms if not any(term in each.labels for each in given.values())]
     others = [each for each in graphs.all if each.known is not None and each not in asked]
     if left and others:
         with anyio.move_on_after(min(_ELSEWHERE_S, time_left_s(math.inf) * _SHARE)):
             more = await graphs.ask_each(lambda here: names_of(here.adapter, left, max_tokens=max_tokens), others)
-            given += [each for each in more.values() if isinstance(each, Names)]
-    labels = {term: label for each in reversed(given) for term, label in each.labels.items()}
-    shown: dict[str, Names] = {}
-    for served in asked:
-        own, here = found[served.name], served.known
-        if not isinstance(own, Names):
-            own = Names(Prefixes() if here is None else here.adapter.prefixes, {})
-        shown[served.name] = replace(own, labels={**labels, **own.labels})
-    return shown
+            given |= {name: each for name, each in more.items() if isinstance(each, Names)}
+    return {each.name: _shown_in(each.name, given) for each in asked}
+
+
+def _shown_in(name: str, given: Mapping[str, Names]) -> Names:
+    """Return how a graph shows terms, and after it the others."""
+    parts = [given[each] for each in dict.fromkeys((name, *given)) if each in given]
+    own = given.get(name, Names(Prefixes(), {}))
+    return replace(
+        own,
+        labels={term: label for each in reversed(parts) for term, label in each.labels.items()},
+        prefixes=JoinedPrefixes(
+            own.prefixes.namespaces,
+            parts=tuple(each.prefixes for each in parts),
+            owner=lambda node, _: next((place for place, each in enumerate(parts) if node in each.labels), None),
+        ),
+    )

@@ -7,13 +7,14 @@ write: `1832-03-22`, `2,544`.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, TypeAlias
 
 from kg_adapters.errors import BackendError, InvalidRequest, KGError
 from kg_adapters.models import Description
-from kg_adapters.prefixes import Position, Prefixes
+from kg_adapters.prefixes import JoinedPrefixes, Position, Prefixes
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import RDF_LANG_STRING, XSD, XSD_STRING, Attribute, Fact, Iri, Literal, Node, Triple
 from kg_boundary.shown import counted, in_quotes, read_back
@@ -307,10 +308,10 @@ def _datatype(text: str, prefixes: Prefixes) -> Iri:
 
 def _part(text: str, prefixes: Prefixes, position: Position) -> _Part:
     found = () if _is_quoted(text) else _candidates(text, prefixes, position)
-    return _Part(text, position, [mention for mention in found if mention is not None])
+    return _Part(text, position, list(found))
 
 
-def _candidates(text: str, prefixes: Prefixes, position: Position) -> Iterator[NodeMention | None]:
+def _candidates(text: str, prefixes: Prefixes, position: Position) -> Iterator[NodeMention]:
     # An id that itself looks like a label with an id is never shown like that, so it comes last.
     if (named := _NAMED.fullmatch(text)) is not None:
         text = f"{named[1]}{text[named.end(1) + 1 :]}"
@@ -319,15 +320,17 @@ def _candidates(text: str, prefixes: Prefixes, position: Position) -> Iterator[N
         end = text.rfind(" (", 0, end)
         if end <= 0:
             break
-        yield _mention(text[end + 2 : -1], read_back(text[:end]), prefixes, position)
-    yield _mention(text, None, prefixes, position)
+        yield from _mentions(text[end + 2 : -1], read_back(text[:end]), prefixes, position)
+    yield from _mentions(text, None, prefixes, position)
 
 
-def _mention(text: str, label: str | None, prefixes: Prefixes, position: Position) -> NodeMention | None:
-    try:
-        return NodeMention(prefixes.expand(text, position), label)
-    except InvalidRequest:
-        return None
+def _mentions(text: str, label: str | None, prefixes: Prefixes, position: Position) -> Iterator[NodeMention]:
+    """Yield what an id stands for, of several graphs in each."""
+    if isinstance(prefixes, JoinedPrefixes):
+        yield from (NodeMention(node, label) for node in prefixes.readings(text, position))
+        return
+    with suppress(InvalidRequest):
+        yield NodeMention(prefixes.expand(text, position), label)
 
 
 async def _named(graph: KGAdapter, parts: Sequence[_Part]) -> _Named:

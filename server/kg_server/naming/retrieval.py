@@ -64,7 +64,11 @@ def grouped(found: Mapping[str, Answer | KGError], places: Mapping[str, Mapping[
             for text in texts
         }
         or None,
-        candidates=[[*row, name] for name, each in results.items() for row in each.candidates],
+        candidates=[
+            [*row, *filter(None, [said_of(places.get(name, {}).get(row[0], {}))]), name]
+            for name, each in results.items()
+            for row in each.candidates
+        ],
         missing=" ".join(filter(None, (*(each.missing for each in every), *map(str, failures.values())))) or None,
         cards={card: rows for name, each in results.items() for card, rows in _cards_in(each, name)} or None,
         held=[row for each in every for row in each.held or ()] or None,
