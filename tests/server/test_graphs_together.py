@@ -148,6 +148,14 @@ async def test_retrieve_over_all_graphs_says_which_of_the_things_are_one() -> No
     )
 
 
+async def test_facts_of_paths_and_expressions_over_several_graphs_can_be_kept() -> None:
+    path = await call(both(), "GetPath", source="Mileva", target="Q183", graph=BOTH)
+    around = await call(both(), "Compose", expression="Neighbor[Q937]", graph=BOTH)
+    facts = [*path.lines, *around.lines]
+    kept = await call(both(), "memory-append", triples=facts)
+    assert kept.data["status"] == "ok", kept.text
+
+
 @pytest.mark.parametrize("fault", [BackendUnavailable("Connection refused."), None])
 async def test_a_graph_that_fails_or_hangs_is_named_and_left_out_of_a_card(
     fault: BackendError | None,

@@ -124,7 +124,11 @@ class CheckEach:
         self, name: str, graphs: Mapping[str, KGAdapter], rules: Mapping[str, LinkRules], numbers: Sequence[int]
     ) -> dict[int, KeptFact]:
         written = [self._plain[number] for number in numbers]
-        stated = (await read_statements(FederatedGraph(graphs, rules), written)).stated
+        together = FederatedGraph(graphs, rules)
+        # An id that several graphs read differently means what is there.
+        parts = [part for each in written if not isinstance(each, str) for part in each]
+        await together.entities_of([text for part in parts for text in _ids_in(part)])
+        stated = (await read_statements(together, written)).stated
         ends = {node for each in stated.values() for node in (each.head.node, each.tail and each.tail.node)}
         things = await same_things(graphs, rules, {end for end in ends if isinstance(end, Iri)})
         terms = {term: thing.terms.get(name, ()) for term, thing in things.items()}
@@ -159,6 +163,11 @@ def _first(judged: Iterable[Judged], *, verified: bool) -> dict[int, KeptFact]:
             if fact.verified or not verified:
                 chosen.setdefault(number, fact)
     return chosen
+
+
+def _ids_in(part: str) -> tuple[str, ...]:
+    """Return what may be an id in a part of a triple: all of it, or what stands in brackets at its end."""
+    return (part, part.rpartition(" (")[2].removesuffix(")")) if part.endswith(")") else (part,)
 
 
 def _by(terms: Mapping[Iri, Sequence[Iri]], stated: Stated) -> Stated:
