@@ -84,7 +84,7 @@ FACTS: Final[tuple[Fact, ...]] = (
     *(Attribute(iri(film), iri("budget"), Literal(text, DOLLAR)) for film, text in (("heat", "12"), ("ran", "+9.5"))),
     *(Attribute(iri("m"), iri("budget"), Literal(text, iri(unit))) for text, unit in (("9", "yen"), ("low", "dollar"))),
     *(_value("ann", "label", "Ann", "string"), _value("ann", "note", "long", "string")),
-    *(_value("heat", "minutes", "170.0", "decimal"), _value("ran", "minutes", "+162.50", "decimal")),
+    *(_value("heat", "minutes", "170", "decimal"), _value("ran", "minutes", "161.5", "decimal")),
 )
 
 

@@ -151,8 +151,10 @@ class SetQueries:
     def _aggregated(self, asked: Aggregated) -> Iterator[tuple[str, str]]:
         writer, key = SetWriter(self.graph), "?key"
         if isinstance(asked.by, ValueOf):
-            pair = "?member ?key" if asked.function in {"sum", "mean"} else "?member ?x ?key"
-            found = f"SELECT DISTINCT {pair} {{ {writer.valued(asked.of, asked.by, '?member', _X, key)} }}"
+            # Adding 0 writes equal numbers alike, so that they are one.
+            adds = asked.function in {"sum", "mean"}
+            pair, order = ("?member (?order + 0e0 AS ?key)", "?order") if adds else ("?member ?x ?key", key)
+            found = f"SELECT DISTINCT {pair} {{ {writer.valued(asked.of, asked.by, '?member', _X, order)} }}"
         else:
             found = writer.measured(asked.of, asked.by, "?member", key)
         yield _about("count"), f"SELECT (COUNT(*) AS ?n) {{ {{ {found} }} }}"
