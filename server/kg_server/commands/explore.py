@@ -32,17 +32,17 @@ _MAX_TITLE: Final = 100
 
 def explore(
     context: typer.Context,
-    graph: options.GraphArgument = None,
+    graph: options.GraphArguments = None,
     trace: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Show the record of a run that `ask` kept, step by step.")
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65_535, help="The port to serve at; 0 for any that is free.")] = 0,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
-    """Show a graph as a page in the browser: search it, walk it, query it and see the evidence of answers."""
-    title, record, run_graph = ("", "", None) if trace is None else _read(trace)
+    """Show graphs as a page in the browser: search them, walk them, query them and see the evidence of answers."""
+    title, record, run_graph = ("", "", "") if trace is None else _read(trace)
     with unblocked_standard_error():
-        loaded = invocation(context).load(graph=graph or run_graph)
+        loaded = invocation(context).load_for_any(graph=graph or ([run_graph] if run_graph else None))
 
         def prepare(server: "SextantServer") -> None:
             if record:

@@ -104,9 +104,12 @@ export class App {
 
   /** Call a tool for the chosen graph. */
   async call(tool: string, given: Data, signal?: AbortSignal): Promise<Outcome> {
+    return await this.endpoint.call(this.addressed(tool, given), signal);
+  }
+
+  private addressed(tool: string, given: Data): Call {
     const takesGraph = this.tools.get(tool)?.properties.graph !== undefined;
-    const call = { tool, given: takesGraph && this.graph ? { ...given, graph: this.graph } : given };
-    return await this.endpoint.call(call, signal);
+    return { tool, given: takesGraph && this.graph ? { ...given, graph: this.graph } : given };
   }
 
   /** Run an action: show that it runs, and why it failed if it does. */
@@ -395,7 +398,7 @@ export class App {
 
   private async facts(tool: string, given: Data): Promise<{ facts: Facts; data: Data; outcome: Outcome; call: Call }> {
     const outcome = await this.call(tool, given);
-    const call = { tool, given };
+    const call = this.addressed(tool, given);
     this.lastCall = call;
     const facts = factsOf(tool, outcome.data);
     this.lexicon.learn(facts);
@@ -450,10 +453,12 @@ export class App {
 
 /** Return the words of a call on the command line. */
 export function commandOf({ tool, given }: Call): string {
-  const words = Object.entries(given).map(([name, value]) => {
+  const { graph, ...rest } = given;
+  const words = Object.entries(rest).map(([name, value]) => {
     const text = typeof value === "string" ? value : JSON.stringify(value);
     const word = `${name}=${text}`;
     return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
   });
-  return ["kg-sextant call", tool, ...words].join(" ");
+  // One graph has no name here, only where it lies.
+  return ["kg-sextant call", tool, ...words, "--graph", typeof graph === "string" ? graph : "GRAPH"].join(" ");
 }

@@ -24,6 +24,13 @@ export async function launch(...args: string[]): Promise<Browser> {
   return await chromium.launch({ executablePath: found, args: ["--no-sandbox", ...(args.length ? args : WEBGL)] });
 }
 
+const running = new Set<() => void>();
+
+/** End the servers that a test which failed has left. */
+export function stopAll(): void {
+  for (const stop of running) stop();
+}
+
 export interface Server {
   /** The address of its page. */
   readonly url: string;
@@ -36,9 +43,11 @@ export async function start(words: readonly string[], environ: NodeJS.ProcessEnv
   const env = { ...process.env, KG_SEXTANT_CACHE_FOLDER: folder, KG_SEXTANT_DATA_FOLDER: folder, ...environ };
   const server = spawn(COMMAND, [...words], { env, stdio: ["ignore", "ignore", "pipe"] });
   const stop = (): void => {
+    running.delete(stop);
     server.kill();
     rmSync(folder, { recursive: true, force: true });
   };
+  running.add(stop);
   const said: string[] = [];
   for await (const line of createInterface(server.stderr)) {
     said.push(line);
@@ -108,9 +117,9 @@ export async function tab(page: Page, name: string): Promise<void> {
 export async function search(page: Page, text: string): Promise<void> {
   await page.keyboard.press("/");
   await page.keyboard.type(text);
-  await page.getByRole("option").first().waitFor();
+  await page.locator("#found").getByRole("option").first().waitFor();
   await page.keyboard.press("Enter");
-  await page.getByRole("listbox").waitFor({ state: "hidden" });
+  await page.locator("#found").waitFor({ state: "hidden" });
   await idle(page);
 }
 

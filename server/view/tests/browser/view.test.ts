@@ -4,7 +4,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
-import { drawn, idle, launch, missing, open, RECORD, run, type Server, search, serve, start, tab } from "./harness";
+import {
+  drawn,
+  idle,
+  launch,
+  missing,
+  open,
+  RECORD,
+  run,
+  type Server,
+  search,
+  serve,
+  start,
+  stopAll,
+  tab,
+} from "./harness";
 
 const ENTITY = "#entity=w%3AE7939";
 const HUB = "#entity=w%3AE2203";
@@ -26,7 +40,7 @@ describe("the page in a browser", { skip: missing, timeout: 300_000 }, () => {
     [browser, world] = await Promise.all([launch(), serve("sample:world")]);
   });
   after(async () => {
-    world.stop();
+    stopAll();
     await browser.close();
   });
 
@@ -138,6 +152,30 @@ describe("the page in a browser", { skip: missing, timeout: 300_000 }, () => {
     assert.doesNotMatch(await page.locator("body").innerText(), /[\u202a-\u202e]/);
     assert.deepEqual(troubles, []);
     await context.close();
+    server.stop();
+  });
+
+  test("of several graphs one is chosen, which the address and the call name", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "kg-sextant-view-"));
+    const words = ["people", "films"].map((name) => {
+      const file = join(folder, `${name}.ttl`);
+      writeFileSync(file, `<http://e.example/x> <http://www.w3.org/2000/01/rdf-schema#label> "X of ${name}" .`);
+      return `${name}=${file}`;
+    });
+    const server = await serve(...words);
+    const { page, context, troubles } = await open(browser, server.url);
+    await page.locator("#graph").selectOption("films");
+    await idle(page);
+    await search(page, "X of");
+    await page.getByRole("heading", { name: "X of films" }).waitFor();
+    await page.getByText("The call behind this").click();
+    assert.match(await page.locator("#call-text pre").innerText(), / --graph films$/);
+    const again = await open(browser, page.url());
+    await again.page.getByRole("heading", { name: "X of films" }).waitFor();
+    assert.equal(await again.page.locator("#graph").inputValue(), "films");
+    assert.deepEqual([...troubles, ...again.troubles], []);
+    await context.close();
+    await again.context.close();
     server.stop();
   });
 
