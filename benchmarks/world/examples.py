@@ -101,4 +101,4 @@ async def measure_examples(bench: Bench) -> Section:
                 f"{embedder}: the examples", Figure(mean(each.tokens for each in found), "tokens"), Target(MOST_TOKENS)
             )
         )
-    return Section("examples", f"{len(found)} questions about {WORLD}, each kept as solved for the next ones", lines)
+    return Section("examples", f"the questions about {WORLD}, each kept as solved for the next ones", lines)
