@@ -324,7 +324,7 @@ class SextantServer(MCPServer[None]):
         try:
             if method == "tools/call":
                 given = params.get("arguments")
-                arguments = given if isinstance(given, dict) else {}
+                arguments: Mapping[str, object] = given if isinstance(given, dict) else {}
                 graphs = self._asked(str(params.get("name")), arguments) or self._graphs.all
             else:
                 graphs = self._shown(str(params["uri"])) if "uri" in params else ()
