@@ -58,12 +58,8 @@ def grouped(found: Mapping[str, Answer | KGError], places: Mapping[str, Mapping[
         status=whole if failures or any(each.candidates for each in every) else "empty",
         summary=" ".join((*_verdicts(found), *_same(results, places))),
         knowledge="stated" if any(each.knowledge == "stated" for each in every) else "unnamed",
-        match=max((each.match for each in every), key=_WEAKEST_FIRST.index),
-        matches={
-            text: max((each.matches[text] for each in every if each.matches), key=_WEAKEST_FIRST.index)
-            for text in texts
-        }
-        or None,
+        match=_best([each.match for each in every]),
+        matches={text: _best([each.matches[text] for each in every if each.matches]) for text in texts} or None,
         candidates=[
             [*row, *filter(None, [said_of(places.get(name, {}).get(row[0], {}))]), name]
             for name, each in results.items()
@@ -81,6 +77,10 @@ def grouped(found: Mapping[str, Answer | KGError], places: Mapping[str, Mapping[
 def _verdicts(found: Mapping[str, Answer | KGError]) -> Iterator[str]:
     for name, each in found.items():
         yield f"{name}: {each if isinstance(each, KGError) else each.result.summary}"
+
+
+def _best(verdicts: Sequence[Verdict]) -> Verdict:
+    return max(verdicts, key=_WEAKEST_FIRST.index)
 
 
 def _same(results: Mapping[str, CandidatesResult], places: Mapping[str, Mapping[str, Places]]) -> Iterator[str]:
