@@ -20,6 +20,7 @@ from rich.console import Console
 from benchmarks.figures import Section, as_json, print_section, print_verdict
 from benchmarks.gold import measure_gold
 from benchmarks.graphs import BENCHMARK_GRAPH, Bench, bundled_sample, open_source
+from benchmarks.large import measure_large
 from benchmarks.lookups import measure_import, measure_lookups, measure_open, measure_paths, measure_retrieve
 from benchmarks.observe import measure_agents, measure_observe, measure_one_hop
 from benchmarks.remote import measure_remote
@@ -64,7 +65,9 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description="Measure against the targets, beside peers."
     )
-    parser.add_argument("--only", action="append", choices=[*SECTIONS, "scale"], help="a section; may be repeated")
+    parser.add_argument(
+        "--only", action="append", choices=[*SECTIONS, "scale", "large"], help="a section; may be repeated"
+    )
     parser.add_argument("--quick", action="store_true", help="the bundled sample and few repeats")
     parser.add_argument("--fresh", action="store_true", help="repeat the imports of earlier runs")
     parser.add_argument("--no-peers", action="store_true", help="leave out the other libraries")
@@ -77,7 +80,7 @@ def main(words: Sequence[str] | None = None) -> None:
     given = parser.parse_args(words)
     quick: bool = given.quick
     sizes = SIZES[:2] if quick else (*SIZES, LARGE) if given.large else SIZES
-    sections: dict[str, Measure] = {**SECTIONS, "scale": partial(measure_scale, sizes=sizes)}
+    sections: dict[str, Measure] = {**SECTIONS, "scale": partial(measure_scale, sizes=sizes), "large": measure_large}
     console = Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
     if given.fresh:
         shutil.rmtree(given.store, ignore_errors=True)
