@@ -149,7 +149,7 @@ async def ask_each(
         except TimeoutError:
             found[name] = BackendTimeout(f"The graph {name} did not answer in time.")
         except KGError as error:
-            found[name] = _naming(name, error)
+            found[name] = naming(name, error)
 
     async with anyio.create_task_group() as tasks:
         for name, graph in graphs.items():
@@ -171,7 +171,7 @@ def answers(outcomes: Mapping[str, T | KGError]) -> dict[str, T]:
     return given
 
 
-def _naming(name: str, error: KGError) -> KGError:
+def naming(name: str, error: KGError) -> KGError:
     """Return an error of the same kind that names the graph."""
     if isinstance(error, GraphReplaced):
         return error

@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from kg_adapters.answer_cache import AnswerCache
 from kg_adapters.errors import BackendTimeout, BackendUnavailable, GraphReplaced, InvalidRequest, KGError, causes
+from kg_adapters.links import naming
 from kg_adapters.open_options import OnProgress, Progress
 from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import KGAdapter, SupportsLearning, SupportsSnapshots, SupportsSparql
@@ -366,6 +367,14 @@ async def consistently(adapters: Sequence[KGAdapter], ask: Callable[[], Awaitabl
     raise AssertionError("the last attempt returns or raises")
 
 
+async def _named(graph: ServedGraph) -> OpenedGraph:
+    """Return a graph once it is open, or fail with an error that names it."""
+    try:
+        return await graph.opened()
+    except KGError as error:
+        raise naming(graph.name, error) from error
+
+
 async def answered(graphs: Sequence[ServedGraph], most_s: float | None, ask: Callable[[], Awaitable[T]]) -> T:
     """Return what `ask` gives, once the graphs that it is about are open, when one state of each answers all of it.
 
@@ -374,7 +383,8 @@ async def answered(graphs: Sequence[ServedGraph], most_s: float | None, ask: Cal
         TimeoutError: It took longer than `most_s`.
     """
     began = anyio.current_time()
-    opened = await all_of([each.opened for each in graphs], at_once=len(graphs))
+    several = len(graphs) > 1
+    opened = await all_of([partial(_named, each) if several else each.opened for each in graphs], at_once=len(graphs))
     with anyio.fail_after(None if most_s is None else most_s - (anyio.current_time() - began)):
         return await consistently([each.adapter for each in opened], ask)
 

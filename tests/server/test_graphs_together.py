@@ -9,6 +9,7 @@ from calls import call, refusal, rows
 from kg_adapters.errors import BackendError, BackendUnavailable
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.models import NeighborPage
+from kg_adapters.open_options import OnProgress
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Node
@@ -165,6 +166,16 @@ async def test_a_graph_that_fails_or_hangs_is_named_and_left_out_of_a_card(
     graphs = served(people=people(), broken=broken)
     said = await refusal(graphs, "GetPath", source="Mileva", target="p:ulm", graph=["people", "broken"])
     assert said.startswith("The graph broken")
+    if fault is not None:
+        embedder = SharedEmbedder(OF["people"])
+
+        async def opener(_: OnProgress) -> KGAdapter:
+            raise fault
+
+        closed = ServedGraph(OF["people"], embedder, opener, name="closed")
+        several = GraphSet([*graphs.all, closed], OF["people"], embedder)
+        said = await refusal(several, "GetPath", source="Mileva", target="p:ulm", graph=["people", "closed"])
+        assert said.startswith("The graph closed: Connection refused.")
     card = await call(graphs, "Retrieve", text="Albert Einstein", graph="people")
     alone = await call(people(), "Retrieve", text="Albert Einstein")
     assert card.text == alone.text
