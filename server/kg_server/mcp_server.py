@@ -27,7 +27,7 @@ from mcp.types import (
     ToolAnnotations,
 )
 from mcp.types import Tool as ListedTool
-from pydantic import AnyUrl, ValidationError
+from pydantic import AnyUrl, TypeAdapter, ValidationError
 
 from kg_adapters.calls import note_failure, watching_completeness
 from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError
@@ -45,6 +45,7 @@ T = TypeVar("T")
 GRAPH: Final = "graph"
 """The argument that names a graph, of every tool that asks one."""
 GRAPH_SCHEME: Final = "kg://"
+_ARGUMENTS: Final = TypeAdapter(dict[str, object])
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -323,12 +324,11 @@ class SextantServer(MCPServer[None]):
             return ""
         try:
             if method == "tools/call":
-                given = params.get("arguments")
-                arguments: Mapping[str, object] = given if isinstance(given, dict) else {}
+                arguments = _ARGUMENTS.validate_python(params.get("arguments") or {})
                 graphs = self._asked(str(params.get("name")), arguments) or self._graphs.all
             else:
                 graphs = self._shown(str(params["uri"])) if "uri" in params else ()
-        except InvalidRequest:
+        except (InvalidRequest, ValidationError):
             return ""
         return ", ".join(each.name for each in graphs)
 
