@@ -131,10 +131,9 @@ async def test_the_connector_of_graphdb_that_has_the_names_is_found(tmp_path: Pa
     headers = {"Server": "GraphDB/10.2.0 RDF4J/4.2.2"}
     listed = failing_about("listConnectors", answering(results("cd", *rows)), engine_with(headers, "lucene#query"))
     async with serving(listed) as server:
-        for _ in range(2):
-            found = await engine_of(server, tmp_path, **told)
-            assert found == Engine("graphdb", "lucene", connector=Iri(instance + "my_names"))
-        assert found.dialect_of().connector == found.connector
+        found = [await engine_of(server, tmp_path, **told) for _ in range(2)]
+        assert found == 2 * [Engine("graphdb", "lucene", connector=Iri(instance + "my_names"))]
+        assert found[0].dialect_of().connector == found[0].connector
         assert sum("listConnectors" in asked.query for asked in server.requests) == 1
 
 

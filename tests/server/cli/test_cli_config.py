@@ -54,11 +54,12 @@ def test_a_named_graph_is_started_with_its_name_and_what_is_set_for_it(cli: Comm
     graph = write_graph(tmp_path)
     environ = {"KG_SEXTANT_GRAPHS__JAPAN__TIMEOUT_S": "7", "KG_SEXTANT_GRAPHS__FILMS__ENDPOINT__TOKEN": "open-sesame"}
     found = entry(cli, f"japan={graph}", **environ)
-    assert found["args"] == ["--config", str(tmp_path / "config.toml"), "serve", f"japan={graph}"]
+    words = ["--config", str(tmp_path / "config.toml"), "serve", f"japan={graph}"]
+    assert found["args"] == words
     hidden = "KG_SEXTANT_GRAPHS__FILMS__ENDPOINT__TOKEN"
     assert found["env"] == {**environ, hidden: f"<{hidden}>"}
     several = entry(cli, f"japan={graph}", "world=sample:world", **environ)
-    assert several["args"] == [*found["args"], "world=sample:world"]
+    assert several["args"] == [*words, "world=sample:world"]
 
 
 def test_the_sample_stays_a_name(cli: CommandLine, tmp_path: Path) -> None:
