@@ -44,6 +44,7 @@ from kg_adapters.requests import (
 )
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Triple, node_key
 
+_POSITIONS: Final[tuple[Position, ...]] = ("entity", "relation")
 _COUNTED: Final = 5_000
 """Up to how many facts around a node in several graphs its neighbours are counted one by one."""
 _COUNTED_IN_ALL: Final = 20_000
@@ -85,6 +86,7 @@ class FederatedGraph:
         self._places = {name: place for place, name in enumerate(graphs)}
         self._links = frozenset(chain.from_iterable(rule.relations for rule in self._rules.values()))
         self._around: dict[object, JoinedFacts] = {}
+        self._unclear = set[str]()
         self.origins: dict[Fact, tuple[str, ...]] = {}
 
     @classmethod
@@ -114,6 +116,7 @@ class FederatedGraph:
             blank_nodes=all(part.blank_nodes for part in parts),
             parts=parts,
             owner=self._owner,
+            unclear=self._unclear,
         )
 
     @property
@@ -124,17 +127,26 @@ class FederatedGraph:
     def remote(self) -> bool:
         return any(graph.remote for graph in self._graphs.values())
 
-    async def entities_of(self, texts: Collection[str]) -> dict[str, Node]:
-        """Return the entities of those texts that are ids of them: each in the first graph that has one of that id."""
+    async def known(self, texts: Collection[str], position: Position = "entity") -> dict[str, tuple[Node, ...]]:
+        """Return what texts stand for that are ids: several nodes where graphs read one differently, and have both."""
         prefixes = self.prefixes
-        readings = {text: prefixes.readings(text) for text in texts}
+        readings = {text: prefixes.readings(text, position) for text in texts}
         described = await self.describe(list(chain.from_iterable(readings.values())))
-        found: dict[str, Node] = {}
-        for text, nodes in readings.items():
-            for node in nodes:
-                if node in described and "entity" in described[node].roles:
-                    found.setdefault(text, self._nodes.one(node))
-        return found
+        have = {node for node, each in described.items() if position in each.roles}
+        found = {text: [node for node in nodes if node in have] for text, nodes in readings.items()}
+        if position == "entity":
+            found = {text: list(map(self._nodes.one, nodes)) for text, nodes in found.items()}
+        known = {text: tuple(dict.fromkeys(nodes)) for text, nodes in found.items() if nodes}
+        self._unclear.update(text for text, nodes in known.items() if len(nodes) > 1)
+        return known
+
+    async def tell_apart(self, nodes: Collection[Node]) -> None:
+        """Ask for what else the short forms of nodes may mean, so that `prefixes` shows none that means several."""
+        prefixes = self.prefixes
+        for position in _POSITIONS:
+            texts = {prefixes.shorten(node, position) for node in nodes}
+            if several := [text for text in texts if len(prefixes.readings(text, position)) > 1]:
+                await self.known(several, position)
 
     async def labels(self, terms: Collection[Node]) -> Mapping[Node, str]:
         found = await self._asked(terms, lambda graph, own: graph.labels(own), anywhere=True)

@@ -10,7 +10,7 @@ that is written with them, which is another one.
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Final, TypeAlias
@@ -174,24 +174,42 @@ class JoinedPrefixes(Prefixes):
     Args:
         parts: The short forms of each graph, in the order of the graphs.
         owner: The place of the first graph that is known to have a term in a position, or None.
+        unclear: Short forms that are known to be those of different terms in several graphs.
     """
 
     parts: tuple[Prefixes, ...] = ()
     owner: Callable[[Node, Position], int | None] = field(default=lambda _node, _position: None, compare=False)
+    unclear: Collection[str] = field(default=(), compare=False)
 
     def shorten(self, node: Node, position: Position = "entity") -> str:
-        """Return the short form in the first graph that has the node, or the IRI where another node has that form."""
+        """Return the short form in the first graph that has the node, or the IRI where that may mean another node."""
         if isinstance(node, BlankNode):
             return shown(str(node))
         place = self.owner(node, position)
         for part in self.parts if place is None else (self.parts[place], *self.parts):
             short = part.shorten(node, position)
-            if not short.startswith("<") and self._read(short, position) == node:
+            if short in self.unclear:
+                break
+            if not short.startswith("<") and self._in_order(short, position)[0] == node:
                 return short
-        return f"<{shown(node.value)}>"
+        return in_full(node)
+
+    def expand(self, text: str, position: Position = "entity") -> Node:
+        """Return the node that an id stands for.
+
+        Raises:
+            InvalidRequest: The text is no id, or the graphs read it as different nodes.
+        """
+        found = self.readings(text, position)
+        if len(found) > 1:
+            raise read_differently(text, found)
+        return super().expand(text, position)
 
     def readings(self, text: str, position: Position = "entity") -> list[Node]:
         """Return what an id may stand for: terms that are known first, then in the order of the graphs."""
+        return sorted(self._in_order(text, position), key=lambda node: self.owner(node, position) is None)
+
+    def _in_order(self, text: str, position: Position) -> list[Node]:
         found: dict[Node, None] = {}
         if text.strip().startswith(("<", "_:")):
             node = super()._read(text, position)
@@ -201,10 +219,24 @@ class JoinedPrefixes(Prefixes):
                 found[part.expand(text, position)] = None
             except InvalidRequest:
                 continue
-        return sorted(found, key=lambda node: self.owner(node, position) is None)
+        if len(found) > 1:
+            # What is a short form in one graph has the look of an IRI where its prefix is not known.
+            found.pop(Iri(text.strip()), None)
+        return list(found)
 
     def _read(self, text: str, position: Position) -> Node | None:
         return next(iter(self.readings(text, position)), None)
+
+
+def in_full(node: Node) -> str:
+    """Return the id of a node that is the same in every graph: an IRI, or the label of a blank node."""
+    return shown(str(node)) if isinstance(node, BlankNode) else f"<{shown(node.value)}>"
+
+
+def read_differently(text: str, nodes: Sequence[Node]) -> InvalidRequest:
+    """Return the error for an id that graphs read as different nodes."""
+    meant = " or ".join(map(in_full, nodes))
+    return InvalidRequest(f"The graphs read {in_quotes(text)} differently. Give the full IRI that is meant: {meant}.")
 
 
 def _is_clear(text: str) -> bool:

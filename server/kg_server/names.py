@@ -250,6 +250,8 @@ async def names_of(graph: KGAdapter, terms: Iterable[Node], *, max_tokens: int |
         try:
             with anyio.fail_after(time_left_s(math.inf)):
                 labels = await _labels(graph, wanted)
+                if isinstance(graph, FederatedGraph):
+                    await graph.tell_apart(wanted)
         except (TimeoutError, BackendTimeout):
             note_partial("Labels are missing: they did not come in time.")
     origins = graph.origins if isinstance(graph, FederatedGraph) else {}

@@ -142,8 +142,8 @@ def test_paths_over_linked_graphs_are_those_of_the_whole(
 
     async def search() -> PathsFound:
         graph = await FederatedGraph.over({"one": graph_of(one), "other": graph_of(other)})
-        ends = await graph.entities_of([f"<{NODES[0]}>", f"<{there(NODES[1])}>"])
-        source, target = (ends.get(f"<{end}>", end) for end in (NODES[0], there(NODES[1])))
+        ends = await graph.known([f"<{NODES[0]}>", f"<{there(NODES[1])}>"])
+        source, target = (ends.get(f"<{end}>", (end,))[0] for end in (NODES[0], there(NODES[1])))
         return here(await find_paths(graph, replace(request, source=source, target=target)))
 
     assert anyio.run(search) == reference_paths(whole, request)
@@ -172,7 +172,8 @@ def people_and_facts() -> FederatedGraph:
 
 async def test_what_is_linked_or_has_an_identifier_is_one_thing_and_every_fact_knows_its_graphs() -> None:
     graph = people_and_facts()
-    ends = await graph.entities_of(["Q937", "p:ulm", "Q183", "Q1", "nothing"])
+    known = await graph.known(["Q937", "p:ulm", "Q183", "Q1", "nothing"])
+    ends = {text: node for text, (node,) in known.items()}
     assert {text: str(node) for text, node in ends.items()} == {
         "Q937": "http://people.org/einstein",
         "p:ulm": "http://people.org/ulm",

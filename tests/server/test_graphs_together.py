@@ -38,6 +38,8 @@ wdt:P17 rdfs:label "country"@en . wdt:P166 rdfs:label "award received"@en . wdt:
 OF = {
     "people": Settings(timeout_s=600, links=("p:wikidata=http://www.wikidata.org/entity/{}",)),
     "facts": Settings(timeout_s=600),
+    "one": Settings(timeout_s=600),
+    "two": Settings(timeout_s=600),
     "broken": Settings(timeout_s=0.5),
 }
 
@@ -147,6 +149,37 @@ async def test_retrieve_over_all_graphs_says_which_of_the_things_are_one() -> No
         "people: Exact: 'Ulm' names one thing. facts: Exact: 'Ulm' names one thing. p:ulm in people and Q3012 in facts "
         "are one thing."
     )
+
+
+ONE = """@prefix ex: <http://one.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+ex:ann rdfs:label "Ann" ; ex:knows ex:bob . ex:bob rdfs:label "Bob" ; ex:likes ex:ann .
+"""
+TWO = """@prefix ex: <http://two.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+ex:bob rdfs:label "Bobby" ; ex:made ex:chair . ex:chair rdfs:label "Chair" ; ex:of ex:wood .
+ex:wood rdfs:label "Wood" ; ex:knows ex:bob .
+"""
+
+
+async def test_ids_of_a_prefix_that_two_graphs_declare_differently_mean_what_they_meant_in_the_answer() -> None:
+    graphs = served(one=LocalAdapter(shared_store(ONE)), two=LocalAdapter(shared_store(TWO)))
+    for source in ("Bobby", "<http://two.org/bob>"):
+        path = await call(graphs, "GetPath", source=source, target="ex:chair", graph=["one", "two"])
+        assert path.lines[0] == (
+            "Bobby (<http://two.org/bob>) -[made (<http://two.org/made>) [two]]-> Chair (<http://two.org/chair>)"
+        )
+    around = await call(graphs, "Compose", expression="Neighbor[ex:wood]", graph=["one", "two"])
+    assert [row[3] for row in rows(around.data["results"])] == ["<http://two.org/bob>", "<http://two.org/chair>"]
+    kept = await call(graphs, "memory-append", triples=path.lines)
+    assert kept.data["status"] == "ok", kept.text
+    ambiguous = [
+        ("GetPath", {"source": "ex:bob", "target": "Chair"}),
+        ("Compose", {"expression": "Neighbor[ex:bob, ex:made]"}),
+        ("Compose", {"expression": "Neighbor[Ann, ex:knows]"}),
+        ("Compose", {"expression": "Count[Type[ex:bob]]"}),
+    ]
+    for tool, arguments in ambiguous:
+        said = await refusal(graphs, tool, **arguments, graph=["one", "two"])
+        assert [space for space in ("<http://one.org/", "<http://two.org/") if space not in said] == []
 
 
 async def test_facts_of_paths_and_expressions_over_several_graphs_can_be_kept() -> None:

@@ -21,6 +21,7 @@ from kg_adapters.algebra import (
     Values,
     holds_values,
 )
+from kg_adapters.federated import FederatedGraph
 from kg_adapters.profile import is_unit
 from kg_adapters.profile import kind_of as datatype_kind
 from kg_adapters.protocol import KGAdapter
@@ -60,9 +61,9 @@ from kg_server.compose.syntax import (
     kind_of,
 )
 from kg_server.names import MAX_LABEL, names_of
-from kg_server.naming.entities import POOL, Identity, identify, with_any
+from kg_server.naming.entities import POOL, Identity, identify, naming_refusal, with_any
 from kg_server.naming.meaning import Meaning
-from kg_server.naming.refusals import MisreadExpression
+from kg_server.naming.refusals import MisreadExpression, one_error
 from kg_server.naming.relations import Sort
 
 MOST_UNITS: Final = 20
@@ -331,8 +332,15 @@ async def identities_of(
             values = (clause.value for clause in each.clauses)
             texts |= dict.fromkeys(value.text for value in values if isinstance(value, Words))
     found = await identify(graph, list(texts))
+    several = [each for each in found if len(each.nodes) > 1 and _is_read_differently(graph, each.text)]
+    if several:
+        raise one_error([await naming_refusal(graph, each) for each in several])
     nearest = {} if meaning is None else {text: await _nearest(graph, meaning, text) for text in retrieved}
     return {each.text: each for each in found} | nearest
+
+
+def _is_read_differently(graph: KGAdapter, text: str) -> bool:
+    return isinstance(graph, FederatedGraph) and len(graph.prefixes.readings(text)) > 1
 
 
 async def _nearest(graph: KGAdapter, meaning: Meaning, text: str) -> Identity:

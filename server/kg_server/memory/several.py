@@ -127,7 +127,7 @@ class CheckEach:
         together = FederatedGraph(graphs, rules)
         # An id that several graphs read differently means what is there.
         parts = [part for each in written if not isinstance(each, str) for part in each]
-        await together.entities_of([text for part in parts for text in _ids_in(part)])
+        await together.known([text for part in parts for text in _ids_in(part)])
         stated = (await read_statements(together, written)).stated
         ends = {node for each in stated.values() for node in (each.head.node, each.tail and each.tail.node)}
         things = await same_things(graphs, rules, {end for end in ends if isinstance(end, Iri)})

@@ -21,7 +21,7 @@ from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity, UnknownNa
 from kg_adapters.federated import FederatedGraph
 from kg_adapters.folding import fold
 from kg_adapters.models import Candidate, Count, Description, Direction, EdgeDirection
-from kg_adapters.prefixes import MAX_ID_LENGTH, WELL_KNOWN
+from kg_adapters.prefixes import MAX_ID_LENGTH, WELL_KNOWN, in_full
 from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import KGAdapter, known_profile
 from kg_adapters.set_requests import Listed, SetRequest
@@ -123,20 +123,22 @@ async def identify(graph: KGAdapter, texts: Sequence[str], *, type: Node | None 
     """
     ids = await entities_of_ids(graph, texts if type is None else ())
     distinct = list(dict.fromkeys(texts))
-    found = await all_of([partial(_identity, graph, text, ids.get(text), type) for text in distinct], at_once=AT_ONCE)
+    found = await all_of(
+        [partial(_identity, graph, text, ids.get(text, ()), type) for text in distinct], at_once=AT_ONCE
+    )
     by_text = dict(zip(distinct, await _without_relations(graph, found), strict=True))
     return [by_text[text] for text in texts]
 
 
-async def entities_of_ids(graph: KGAdapter, texts: Sequence[str]) -> Mapping[str, Node]:
-    """Return the entities of those texts that are ids of them, asked for in one batch."""
+async def entities_of_ids(graph: KGAdapter, texts: Sequence[str]) -> Mapping[str, tuple[Node, ...]]:
+    """Return the entities of those texts that are ids of them, asked for in one batch; see `FederatedGraph.known`."""
     if isinstance(graph, FederatedGraph):
-        return await graph.entities_of(texts)
+        return await graph.known(texts)
     expanded = {text: node for text in texts if (node := id_of(graph, text)) is not None}
     if not expanded:
         return {}
     known = await graph.describe(list(expanded.values()))
-    return {text: node for text, node in expanded.items() if node in known and "entity" in known[node].roles}
+    return {text: (node,) for text, node in expanded.items() if node in known and "entity" in known[node].roles}
 
 
 def decided(identity: Identity, having: Collection[Node]) -> Identity:
@@ -219,9 +221,9 @@ def _is_datatype(node: Node, described: Description) -> bool:
     return (isinstance(node, Iri) and node.value.startswith(XSD)) or _DATATYPE in described.types
 
 
-async def _identity(graph: KGAdapter, text: str, node: Node | None, type: Node | None) -> Identity:
-    if node is not None:
-        return Identity(text, "exact", (Candidate(node, 1.0, "id", text),))
+async def _identity(graph: KGAdapter, text: str, nodes: Sequence[Node], type: Node | None) -> Identity:
+    if nodes:
+        return Identity(text, "exact", tuple(Candidate(node, 1.0, "id", text) for node in nodes))
     pool = await graph.search(text, limit=POOL, type=type) if fold(text) else ()
     same = _same(pool, text)
     if len(same) == POOL:
@@ -340,6 +342,7 @@ async def read_entities(
     """
     known = await _ids(graph, texts)
     names: dict[str, str] = {}
+    ids: dict[str, str] = {}
     notes: list[str] = []
     refused: list[KGError] = []
     others = [text for text in dict.fromkeys(texts) if text not in known]
@@ -350,6 +353,7 @@ async def read_entities(
             (node,) = identity.nodes
             shown = await names_of(graph, [node, *(each.entity for each in identity.passed[:1])])
             names[identity.text] = shown.entity_id(node)
+            ids[identity.text] = in_full(node) if isinstance(graph, FederatedGraph) else names[identity.text]
             if identity.passed or identity.how:
                 pieces = said_of_reading(identity.text, node, identity.how, identity.passed)
                 notes.append("".join(piece if isinstance(piece, str) else shown.entity(piece) for piece in pieces))
@@ -357,7 +361,7 @@ async def read_entities(
             refused.append(await naming_refusal(graph, identity))
     if refused:
         raise one_error(refused)
-    return ReadArguments([names.get(text, text) for text in texts], names, " ".join(notes))
+    return ReadArguments([ids.get(text, text) for text in texts], names, " ".join(notes))
 
 
 async def _with_relation(

@@ -7,7 +7,7 @@ from typing import Final
 from kg_adapters.errors import BackendUnavailable, InvalidRequest, KGError, UnknownEntity
 from kg_adapters.federated import FederatedGraph
 from kg_adapters.models import Description
-from kg_adapters.prefixes import Position
+from kg_adapters.prefixes import Position, read_differently
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
 from kg_boundary.shown import in_quotes, visible_line
@@ -23,14 +23,18 @@ def id_of(graph: KGAdapter, text: str, position: Position = "entity") -> Node | 
 
 
 async def entity_of(graph: KGAdapter, text: str) -> Node:
-    """Return the entity that an id stands for, whether the graph has it or not; of several graphs, the first that has.
+    """Return the entity that an id stands for, whether the graph has it or not.
 
     Raises:
-        InvalidRequest: It is no id.
+        InvalidRequest: It is no id, or that of different entities in several graphs.
         UnknownEntity: It is the id of a relation.
     """
-    if isinstance(graph, FederatedGraph) and (found := await graph.entities_of([text])):
-        return found[text]
+    if isinstance(graph, FederatedGraph):
+        found = (await graph.known([text])).get(text, ())
+        if len(found) > 1:
+            raise read_differently(text, found)
+        if found := found or tuple(graph.prefixes.readings(text)):
+            return found[0]
     try:
         return graph.prefixes.expand(text)
     except InvalidRequest:

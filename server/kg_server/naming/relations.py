@@ -13,9 +13,11 @@ from typing import Final, TypeAlias
 from typing import Literal as Choice
 
 from kg_adapters.errors import InvalidRequest, KGError, UnknownRelation
+from kg_adapters.federated import FederatedGraph
 from kg_adapters.folding import fold
 from kg_adapters.models import Count, RelationCandidate
 from kg_adapters.name_index import RelationIndex, RelationName, own_name
+from kg_adapters.prefixes import read_differently
 from kg_adapters.profile import GraphProfile, unit_in
 from kg_adapters.protocol import KGAdapter, known_profile
 from kg_adapters.requests import FeatureRequest, NeighborRequest
@@ -171,7 +173,7 @@ async def relation_of(
         UnknownRelation: It is an id that no statement has.
     """
     sample = around[:MAX_SAMPLED]
-    relation = _as_id(graph, text)
+    relation = await _as_id(graph, text)
     if relation is not None and (trusting or await _occurs(graph, relation)):
         return Chosen((relation,))
     if (preferred := await _preferred(graph, text)) is not None:
@@ -194,7 +196,7 @@ async def relation_of(
 async def _preferred(graph: KGAdapter, text: str) -> Iri | None:
     """Return the relation that a name means by the notes of the graph's owner; None where they do not say so."""
     preferred = await preferred_id(graph, text)
-    relation = None if preferred is None else _as_id(graph, preferred)
+    relation = None if preferred is None else await _as_id(graph, preferred)
     return relation if relation is not None and await _occurs(graph, relation) else None
 
 
@@ -238,7 +240,7 @@ async def relations_named(graph: KGAdapter, text: str) -> tuple[Verdict, Sequenc
         NoSuchRelation: None is, or several are nearly called so: those are named that may have been meant.
         UnknownRelation: It is an id that no statement has.
     """
-    relation = _as_id(graph, text)
+    relation = await _as_id(graph, text)
     if relation is not None and await _occurs(graph, relation):
         return "exact", [RelationCandidate(relation, 1.0, "id", text)]
     if (preferred := await _preferred(graph, text)) is not None:
@@ -266,8 +268,16 @@ _HINTS: Final[dict[Sort, str]] = {
 }
 
 
-def _as_id(graph: KGAdapter, text: str) -> Iri | None:
-    node = id_of(graph, text, "relation")
+async def _as_id(graph: KGAdapter, text: str) -> Iri | None:
+    """Return the relation that a text is the id of, whether it occurs or not; of several graphs the only one that does.
+
+    Raises:
+        InvalidRequest: Several graphs have different relations of this id.
+    """
+    known = (await graph.known([text], "relation")).get(text, ()) if isinstance(graph, FederatedGraph) else ()
+    if len(known) > 1:
+        raise read_differently(text, known)
+    node = known[0] if known else id_of(graph, text, "relation")
     return node if isinstance(node, Iri) else None
 
 
