@@ -192,6 +192,8 @@ class CachingAdapter:
 
     def _take_on(self, adapter: KGAdapter) -> None:
         """Give this adapter the optional abilities of the one that it asks, and no others."""
+        if isinstance(adapter, SupportsRevision):
+            self.revision = adapter.revision
         if isinstance(adapter, SupportsLearning):
             self.learn_profile, self.known_profile = adapter.learn_profile, adapter.known_profile
         if isinstance(adapter, SupportsPaths):

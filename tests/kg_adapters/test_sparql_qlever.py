@@ -5,9 +5,11 @@ No running QLever has answered here: its exchanges are written from its source a
 
 import json
 import re
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
+from mcp import Client
 
 from fault_endpoint import FaultEndpoint, Script, answering, serving
 from kg_adapters.caching import CachingAdapter
@@ -18,7 +20,8 @@ from kg_adapters.requests import NeighborRequest
 from kg_adapters.sparql.adapter import SparqlAdapter
 from kg_adapters.sparql.opening import open_sparql
 from kg_adapters.testing import iri
-from remote_graphs import answering_from
+from kg_server.app import build_server
+from remote_graphs import answering_from, quiet
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
@@ -93,6 +96,30 @@ async def test_another_index_is_noticed_within_a_minute(tmp_path: Path) -> None:
         await again.aclose()
         assert len(server.requests) > asked
         assert len(server.asked_about) - about == 1
+
+
+async def test_a_page_of_what_is_stored_both_ways_ends_with_its_index(tmp_path: Path) -> None:
+    inverse = "<http://www.w3.org/2002/07/owl#inverseOf>"
+    asia, part, whole = (f"<{iri(name).value}>" for name in ("asia", "part", "whole"))
+    lands = [f"<{iri(f'land{number}').value}>" for number in range(4)]
+    lines = [f"{part} {inverse} {whole} .", *(f"{asia} {part} {land} ." for land in lands[:3])]
+    lines += [f"{lands[3]} {whole} {asia} .", *(f"{each} {TYPE} <{CITY.value}> ." for each in (asia, *lands))]
+    stored, now = answering_from("\n".join(lines)), [0.0]
+    async with serving(stored) as server:
+        server.about = stats(LARGE)
+        graph = CachingAdapter(await opened(server, tmp_path, now, "qlever"))
+        await graph.learn_profile()
+        async with aclosing(graph), Client(build_server(graph, quiet(tmp_path))) as client:
+            asked = {"entity": iri("asia").value, "relation": iri("part").value, "limit": 2}
+            first = (await client.call_tool("GetNeighbor", asked)).structured_content
+            assert first is not None
+            assert first["total"] == 4
+            asked["cursor"] = first["cursor"]
+            assert not (await client.call_tool("GetNeighbor", asked)).is_error
+            server.about, now[0] = stats(LARGE + 1), 60.0
+            later = await client.call_tool("GetNeighbor", asked)
+    assert later.is_error
+    assert "as it was before" in str(later.content)
 
 
 async def test_no_other_engine_is_asked_for_its_index(tmp_path: Path) -> None:

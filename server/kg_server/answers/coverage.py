@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from kg_adapters.models import Count, Degree, Direction, EdgeDirection, NeighborPage, RelationCount
 from kg_adapters.profile import ClassProfile, Coverage, GraphProfile, PropertyProfile
-from kg_adapters.protocol import KGAdapter
+from kg_adapters.protocol import KGAdapter, SupportsRevision
 from kg_adapters.requests import FeatureRequest, NeighborRequest, past_the_end, read_cursor, write_cursor
 from kg_adapters.terms import Fact, Iri, Node, Triple, node_key
 from kg_boundary.shown import shown_within
@@ -63,19 +63,20 @@ class BothWays:
         how = "in the other direction" if self.relations == tuple(over) else f"the other way, as {named}"
         return f", {subject}stored only {how}"
 
-    def page(self, limit: int, cursor: str | None, graph: KGAdapter) -> NeighborPage:
+    async def page(self, limit: int, cursor: str | None, graph: KGAdapter) -> NeighborPage:
         """Return up to `limit` facts from a cursor on, as stored before those over the inverse.
 
         Raises:
-            InvalidRequest: The cursor is damaged, or belongs to another question or graph.
+            InvalidRequest: The cursor is damaged, or belongs to another question, graph or revision of the graph.
         """
+        now = graph.name + (await graph.revision() if isinstance(graph, SupportsRevision) else "")
         question = node_key(self.entity), *(each.value for each in self.relations), self.direction
         facts = (*self.straight, *self.turned)
-        first = 0 if cursor is None else read_cursor(cursor, 1, question, graph.name)[0]
+        first = 0 if cursor is None else read_cursor(cursor, 1, question, now)[0]
         if cursor is not None and first >= len(facts):
             raise past_the_end()
         end = first + limit
-        behind = write_cursor((end,), question, graph.name) if end < len(facts) else None
+        behind = write_cursor((end,), question, now) if end < len(facts) else None
         return NeighborPage(facts[first:end], Count(len(facts)), first > 0 or behind is not None, behind)
 
 

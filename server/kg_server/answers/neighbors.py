@@ -194,7 +194,7 @@ async def neighborhood(
 
 async def _page(graph: KGAdapter, query: NeighborQuery) -> NeighborPage:
     if query.both is not None and query.both.complete:
-        return query.both.page(query.limit, query.cursor, graph)
+        return await query.both.page(query.limit, query.cursor, graph)
     wanted = None if query.relations is None else frozenset(query.relations)
     request = NeighborRequest(
         (query.entity,),
