@@ -151,6 +151,17 @@ async def test_retrieve_over_all_graphs_says_which_of_the_things_are_one() -> No
     )
 
 
+async def test_a_class_name_means_the_classes_of_that_name_in_all_graphs_and_what_is_linked_counts_once() -> None:
+    one = """@prefix p: <http://p.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    p:Person rdfs:label "person" . p:ann a p:Person . p:bob a p:Person ."""
+    two = """@prefix c: <http://c.org/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+    @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . c:Person rdfs:label "person" .
+    c:a1 a c:Person ; owl:sameAs <http://p.org/ann> . c:c1 a c:Person ."""
+    graphs = served(one=LocalAdapter(shared_store(one)), two=LocalAdapter(shared_store(two)))
+    reply = await call(graphs, "Compose", expression="Count[Type[person]]", graph=["one", "two"])
+    assert reply.text.startswith("3. 'person' names 2 things, all taken: ")
+
+
 ONE = """@prefix ex: <http://one.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 ex:ann rdfs:label "Ann" ; ex:knows ex:bob . ex:bob rdfs:label "Bob" ; ex:likes ex:ann .
 """

@@ -19,6 +19,7 @@ from kg_adapters.algebra import (
     Reached,
     SetExpression,
     Step,
+    Union,
     ValueOf,
     Values,
     owner_of,
@@ -167,8 +168,8 @@ class Naming:
         described = await self._graph.describe(nodes)
         return not all("relation" in each.roles for each in described.values())
 
-    async def instances(self, owner: Words) -> Instances:
-        """Return the instances of the class that a name stands for.
+    async def instances(self, owner: Words) -> Instances | Union:
+        """Return the instances of the class that a name stands for, or of its classes in several graphs.
 
         Raises:
             MisreadExpression: It stands for none.
@@ -179,15 +180,14 @@ class Naming:
             raise MisreadExpression(self._text, owner.span.start, f"{error} {CLASSES}", owner.text) from error
         except KGError as error:
             raise MisreadExpression(self._text, owner.span.start, str(error)) from error
-        if found.how:
+        if found.how or len(found.nodes) > 1:
             await self._say(found)
-        (node,) = found.nodes
-        self.heard.given.add(node)
+        self.heard.given.update(found.nodes)
         profile = await self._graph.profile()
-        if profile.complete and profile.profile_of(node) is None:
-            problem = await without_instances(self._graph, owner.text, node)
+        if profile.complete and profile.profile_of(found.nodes[0]) is None:
+            problem = await without_instances(self._graph, owner.text, found.nodes[0])
             raise MisreadExpression(self._text, owner.span.start, problem)
-        return Instances(node)
+        return Union(tuple(map(Instances, found.nodes))) if len(found.nodes) > 1 else Instances(found.nodes[0])
 
     async def refuse_class(self, operand: Operand) -> None:
         """Refuse a class where its instances must be meant.

@@ -383,7 +383,7 @@ async def class_of(graph: KGAdapter, text: str) -> Node:
 
 
 async def class_named(graph: KGAdapter, text: str) -> Identity:
-    """Return the one class that an id or name stands for, and how it was read.
+    """Return the one class that an id or name stands for, and how it was read; over several graphs, all of that name.
 
     Of several namesakes it is the only one that has instances; what names nothing may be a class in the plural.
 
@@ -401,7 +401,7 @@ async def class_named(graph: KGAdapter, text: str) -> Identity:
         named = tuple(each for each in identity.named if each.entity in classes)
     else:
         named = tuple(Candidate(node, 1.0, "label", classes[node] or text) for node in in_other_number(text, classes))
-    if len(named) == 1:
+    if len(named) == 1 or (named and isinstance(graph, FederatedGraph)):
         return replace(identity, match=identity.match if identity.named else "close", named=named)
     if not identity.named and id_of(graph, text) is not None:
         return _by_id(await require_entity(graph, text), text)
