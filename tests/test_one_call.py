@@ -2,11 +2,13 @@
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from pathlib import Path
 
 import pytest
 from benchmarks.world.misleading import MISLED, NOTED, PLAIN, misled_outcomes
-from benchmarks.world.one_call import WAYS, outcomes
+from benchmarks.world.one_call import WAYS, outcomes, played, split_client
 from benchmarks.world.questions import read_questions
+from benchmarks.world.split import NAMESPACES
 from mcp import Client
 
 from kg_adapters.local.adapter import LocalAdapter
@@ -38,3 +40,10 @@ async def test_notes_put_right_what_misleading_names_of_relations_made_wrong(
     found = await misled_outcomes(tmp_path_factory.getbasetemp() / "world", "Compose")
     right = {kind: sum(outcome.right for outcome in ours) for kind, ours in found.items()}
     assert right[NOTED] == right[PLAIN] >= right[MISLED] + 10
+
+
+async def test_one_call_over_two_graphs_gives_the_answer_that_the_whole_world_gives(tmp_path: Path) -> None:
+    async with split_client(tmp_path) as client:
+        found = await outcomes(client, played(), "Compose", list(NAMESPACES))
+    assert [outcome.asked.id for outcome in found if not outcome.right] == []
+    assert len(found) == 40

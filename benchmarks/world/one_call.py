@@ -1,8 +1,9 @@
 """The questions about the world, each answered by one recorded call."""
 
+import math
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -14,10 +15,13 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from benchmarks.figures import Figure, Line, Section, Target
 from benchmarks.graphs import Bench
 from benchmarks.world.findings import WORLD, Reply, ask, read_facts
+from benchmarks.world.graph import World
 from benchmarks.world.questions import FOLDER, YES_NO, Asked, read_questions
+from benchmarks.world.split import NAMESPACES, PLAYED, id_in_world, split
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
 from kg_server.app import build_server
+from kg_server.commands.graphs import opening
 from kg_server.settings import Settings
 
 CALLS: Final = FOLDER / "calls.json"
@@ -67,7 +71,9 @@ class Outcome:
     tokens: int
 
 
-Way: TypeAlias = Callable[[Client, Calls], Awaitable[tuple[Reply, Given] | None]]
+Asking: TypeAlias = Callable[..., Awaitable[Reply]]
+"""Calls a tool by its name with arguments."""
+Way: TypeAlias = Callable[[Asking, Calls], Awaitable[tuple[Reply, Given] | None]]
 
 
 def read_calls(path: Path = CALLS) -> Mapping[str, Calls]:
@@ -75,12 +81,17 @@ def read_calls(path: Path = CALLS) -> Mapping[str, Calls]:
     return TypeAdapter(dict[str, Calls]).validate_json(path.read_bytes())
 
 
-async def outcomes(client: Client, questions: Sequence[Asked], way: str) -> list[Outcome]:
-    """Make the one call for each question that can be answered this way."""
+async def outcomes(client: Client, questions: Sequence[Asked], way: str, graphs: Sequence[str] = ()) -> list[Outcome]:
+    """Make the one call for each question that can be answered this way, over some of the server's graphs if named."""
     calls, found = read_calls(), list[Outcome]()
+    over: dict[str, object] = {"graph": list(graphs)} if graphs else {}
+
+    async def asking(tool: str, **arguments: object) -> Reply:
+        return await ask(client, tool, **over, **arguments)
+
     wanted = {each.id: each.wanted for each in read_facts()}
     for asked in questions:
-        made = await WAYS[way](client, calls[asked.id])
+        made = await WAYS[way](asking, calls[asked.id])
         if made is not None:
             reply, given = made
             if asked.kind == YES_NO and not given.values:
@@ -107,6 +118,20 @@ def is_right(asked: Asked, given: Given, wanted: str = "") -> bool:
     return _agreement(matched, len(set(given.values)), len(asked.answers)) >= _ENOUGH
 
 
+@asynccontextmanager
+async def split_client(folder: Path) -> AsyncGenerator[Client]:
+    """Give a client of a server of the two graphs into which the world is split."""
+    graphs = {name: Settings(graph=str(path)) for name, path in split(World(), folder).items()}
+    settings = Settings(cache_folder=folder, data_folder=folder / "data", graphs=graphs)
+    async with opening(settings, patience_s=math.inf) as served, Client(build_server(served, settings)) as client:
+        yield client
+
+
+def played() -> list[Asked]:
+    """Return the questions that are asked of the two graphs."""
+    return [each for each in read_questions() if each.id in PLAYED]
+
+
 async def measure_calls_for_answers(bench: Bench) -> Section:
     """Answer the questions that came with the world, each way by itself, and count what that took."""
     questions = read_questions()
@@ -116,6 +141,8 @@ async def measure_calls_for_answers(bench: Bench) -> Section:
         Client(build_server(graph, settings)) as client,
     ):
         ways = {way: await outcomes(client, questions, way) for way in WAYS}
+    async with split_client(bench.cache) as client:
+        ways["Compose over two graphs"] = await outcomes(client, played(), "Compose", list(NAMESPACES))
     lines = [line for way, found in ways.items() for line in _lines(way, found)]
     notes = [
         f"Wrong by {way}: {', '.join(wrong)}."
@@ -125,8 +152,8 @@ async def measure_calls_for_answers(bench: Bench) -> Section:
     return Section("one-call", f"{len(questions)} questions about {WORLD}, each by one call", lines, notes)
 
 
-async def _by_sparql(client: Client, calls: Calls) -> tuple[Reply, Given]:
-    reply = await ask(client, "Sparql", query=calls.sparql)
+async def _by_sparql(asking: Asking, calls: Calls) -> tuple[Reply, Given]:
+    reply = await asking("Sparql", query=calls.sparql)
     truth, rows = reply.data.get("truth"), reply.data.get("rows")
     if isinstance(truth, bool):
         return reply, Given(values=(str(truth).lower(),))
@@ -134,12 +161,12 @@ async def _by_sparql(client: Client, calls: Calls) -> tuple[Reply, Given]:
     return reply, _given(firsts, reply)
 
 
-async def _by_compose(client: Client, calls: Calls) -> tuple[Reply, Given] | None:
+async def _by_compose(asking: Asking, calls: Calls) -> tuple[Reply, Given] | None:
     if calls.compose is None:
         return None
-    reply = await ask(client, "Compose", expression=calls.compose)
+    reply = await asking("Compose", expression=calls.compose)
     results = TypeAdapter(list[list[str]]).validate_python(reply.data.get("results") or [])
-    found = (((result,) if kind == "node" else (node, result)) for _, node, _, result, kind in results)
+    found = (((result,) if kind == "node" else (node, result)) for _, node, _, result, kind, *_ in results)
     # A node without a name is an entry that holds facts, and no answer to anybody.
     cells = [cell for row in found for cell in row if cell and not cell.startswith("_:")]
     return reply, _given(cells[:1] if calls.first else cells, reply)
@@ -149,8 +176,9 @@ WAYS: Final[Mapping[str, Way]] = {"Sparql with names": _by_sparql, "Compose": _b
 
 
 def _given(cells: Sequence[str], reply: Reply) -> Given:
-    nodes = tuple(cell for cell in cells if cell.startswith("w:"))
-    values = tuple(cell for cell in cells if not cell.startswith("w:"))
+    ids = [id_in_world(cell) for cell in cells]
+    nodes = tuple(cell for cell in ids if cell.startswith("w:"))
+    values = tuple(cell for cell in ids if not cell.startswith("w:"))
     return Given(nodes, values, "" if cells else reply.text)
 
 
