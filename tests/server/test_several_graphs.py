@@ -90,6 +90,16 @@ async def test_each_call_asks_the_graph_that_it_names_or_the_first(tmp_path: Pat
     assert queried.plain.text.endswith("Japan")
 
 
+async def test_an_expression_goes_over_files_an_endpoint_and_wikidata_together(tmp_path: Path) -> None:
+    async with three(tmp_path) as served:
+        found = await served.call(
+            "Compose", expression="Neighbor[Japan, -country]", graph=["cities", "japan", "wikidata"]
+        )
+        path = await served.call("GetPath", source="Tokyo", target="Q17", graph=["wikidata", "japan"])
+    assert [row[3] for row in rows(found.data["results"])] == ["example:kyoto", "Q1490"]
+    assert path.lines[0].startswith("Tokyo (Q1490) -[country (P17) [wikidata]]-> Japan (Q17)")
+
+
 async def test_a_graph_that_hangs_holds_up_no_call_of_another(tmp_path: Path) -> None:
     async with three(tmp_path) as served, anyio.create_task_group() as tasks:
         await served.call("GetNeighbor", entity="Kyoto", graph="cities")
