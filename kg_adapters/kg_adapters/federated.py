@@ -105,6 +105,11 @@ class FederatedGraph:
         return cls(graphs, rules, tuple(dict.fromkeys(inverses.values())), timeouts_s)
 
     @property
+    def members(self) -> Sequence[KGAdapter]:
+        """The graphs, in order."""
+        return list(self._graphs.values())
+
+    @property
     def name(self) -> str:
         return " + ".join(self._graphs)
 

@@ -239,6 +239,7 @@ async def test_each_of_several_graphs_has_its_own_notes(tmp_path: Path) -> None:
             return reply_of(await client.call_tool(tool, arguments)).text
 
         located = {name: await shown("GetNeighbor", entity="Acme", relation="location", graph=name) for name in graphs}
+        together = await shown("Compose", expression="Neighbor[Acme, location]", graph=list(graphs))
         noted = {name: await shown("Schema", graph=name) for name in graphs}
         recalled = await shown("Recall", question="Where is the seat of Oslo?")
         facts = (("e:other [plants]", "e:place [plants]", "e:oslo [plants]"),)
@@ -248,6 +249,7 @@ async def test_each_of_several_graphs_has_its_own_notes(tmp_path: Path) -> None:
     assert ["Oslo" in located["plants"], "Bergen" in located["offices"], "Oslo" in located["offices"]] == [
         *(True, True, False)
     ]
+    assert ["Oslo" in together, "Bergen" in together] == [True, True]
     assert [("Of plants." in text, "Of offices." in text) for text in noted.values()] == [(True, False), (False, True)]
     assert all(f"graph: {name}" in recalled for name in graphs)
     assert "location [offices] | Neighbor[…, e:place]" in recalled

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, TypeAlias
 from typing import Literal as Choice
 
@@ -176,8 +177,8 @@ async def relation_of(
     relation = await _as_id(graph, text)
     if relation is not None and (trusting or await _occurs(graph, relation)):
         return Chosen((relation,))
-    if (preferred := await _preferred(graph, text)) is not None:
-        return Chosen((preferred,), text, preferred=True)
+    if preferred := await _preferred(graph, text):
+        return Chosen(preferred, text, preferred=True)
     found = await graph.find_relations(text, limit=_FOUND)
     called = _same(graph, text, found)
     there: Sequence[Iri] = ()
@@ -193,11 +194,23 @@ async def relation_of(
     raise await _refusal(graph, text, relation, sort, there, sample)
 
 
-async def _preferred(graph: KGAdapter, text: str) -> Iri | None:
-    """Return the relation that a name means by the notes of the graph's owner; None where they do not say so."""
-    preferred = await preferred_id(graph, text)
-    relation = None if preferred is None else await _as_id(graph, preferred)
-    return relation if relation is not None and await _occurs(graph, relation) else None
+async def _preferred(graph: KGAdapter, text: str) -> tuple[Iri, ...]:
+    """Return the relations that a name means by the notes of the graph's owner; none where they do not say so.
+
+    Of several graphs as one, those whose notes do not say so add the relations that they call so.
+    """
+    if not isinstance(graph, FederatedGraph):
+        preferred = await preferred_id(graph, text)
+        relation = None if preferred is None else await _as_id(graph, preferred)
+        return (relation,) if relation is not None and await _occurs(graph, relation) else ()
+    found = [await _preferred(member, text) for member in graph.members]
+    if not any(found):
+        return ()
+    for place, member in enumerate(graph.members):
+        if not found[place]:
+            called = _same(member, text, await member.find_relations(text, limit=_FOUND))
+            found[place] = tuple(each.relation for each in called)
+    return tuple(dict.fromkeys(chain.from_iterable(found)))
 
 
 async def _names(graph: KGAdapter, text: str) -> Iri | None:
@@ -243,8 +256,8 @@ async def relations_named(graph: KGAdapter, text: str) -> tuple[Verdict, Sequenc
     relation = await _as_id(graph, text)
     if relation is not None and await _occurs(graph, relation):
         return "exact", [RelationCandidate(relation, 1.0, "id", text)]
-    if (preferred := await _preferred(graph, text)) is not None:
-        return "exact", [RelationCandidate(preferred, 1.0, "alias", text)]
+    if preferred := await _preferred(graph, text):
+        return "exact", [RelationCandidate(each, 1.0, "alias", text) for each in preferred]
     found = await graph.find_relations(text, limit=_FOUND)
     if called := _same(graph, text, found):
         return "exact", called
