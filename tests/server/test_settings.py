@@ -378,6 +378,16 @@ def test_a_wrong_setting_of_a_graph_is_named_with_the_graph(tmp_path: Path, text
     assert said in refusal(file=write(tmp_path, text))
 
 
+def test_notes_are_those_of_one_graph(tmp_path: Path) -> None:
+    several: dict[str, object] = {"graph": ["a=sample", "b=sample:world"]}
+    said = "would give a and b the same notes. Name those of each graph in the settings file, as notes in [graphs.a]"
+    assert said in refusal({**several, "notes": "a.md"})
+    own = "[graphs.a]\nnotes = 'a.md'\n"
+    assert said.replace("graphs.a", "graphs.b") in refusal(several, {"KG_SEXTANT_NOTES": "b.md"}, write(tmp_path, own))
+    loaded = load_settings(several, {}, write(tmp_path, f"{own}[graphs.b]\nnotes = 'b.md'"))
+    assert [str(each.notes) for each in loaded.settings.graphs.values()] == ["a.md", "b.md"]
+
+
 def test_the_secrets_of_every_graph_are_known_to_each_of_them_even_of_those_not_served() -> None:
     environ = {
         "KG_SEXTANT_GRAPHS__MY_FILMS__ENDPOINT__TOKEN": "secret-1",

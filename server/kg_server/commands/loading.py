@@ -194,6 +194,7 @@ def load_settings(
         for name in {**tables, **given}
     }
     _require_credentials_of_one({name: of_each[name] for name in given})
+    _require_notes_of_one({name: of_each[name] for name in given})
     graphs = {
         name: _validated(each, InitSettingsSource(_Sourced, _nested(each)), before=f"{_GRAPHS}.{name}.")
         for name, each in of_each.items()
@@ -301,6 +302,18 @@ def _require_credentials_of_one(graphs: Mapping[str, Mapping[str, _Entry]]) -> N
                 f"{shared.written} in {shared.origin} would be sent to the endpoints of "
                 f"{' and '.join(hosts.values())}, on different hosts. "
                 f"Set it for each of them, as {shared.form(f'graphs.{name}.{shared.name}')}."
+            )
+
+
+def _require_notes_of_one(graphs: Mapping[str, Mapping[str, _Entry]]) -> None:
+    """Refuse to read the same notes for several graphs."""
+    for name, entries in graphs.items():
+        notes = entries.get("notes")
+        if notes is not None and not notes.is_of_a_graph and len(graphs) > 1:
+            raise InvalidRequest(
+                f"{notes.written} in {notes.origin} would give {' and '.join(graphs)} the same notes. Name those "
+                f"of each graph in the settings file, as notes in [{_GRAPHS}.{name}], or put them beside it: "
+                "people.notes.md beside people.ttl, notes.md in a store or folder."
             )
 
 
