@@ -21,7 +21,7 @@ from kg_adapters.open_options import OnProgress, Progress
 from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import KGAdapter, SupportsLearning, SupportsSnapshots, SupportsSparql
 from kg_adapters.registry import path_of
-from kg_boundary.shown import in_quotes
+from kg_boundary.shown import in_quotes, listed
 from kg_server.concurrency import all_of, together
 from kg_server.naming.meaning import Meaning, SharedEmbedder
 from kg_server.naming.refusals import unknown_name
@@ -303,6 +303,14 @@ class GraphSet:
             if name not in known:
                 raise InvalidRequest(unknown_name("This server", "graph", name, known))
         return [known[name] for name in names] or (self.first,)
+
+    def only_first(self, named: Sequence[str]) -> str:
+        """Return the sentence that a call asked the first graph alone, of several, unless it named graphs."""
+        if named or not self.several:
+            return ""
+        first, *others = self.names
+        were = "was" if len(others) == 1 else "were"
+        return f"Asked in {first}; {listed(others, ', ', 5)} {were} not asked: graph={others[0]}."
 
     def notes_of(self, graph: KGAdapter) -> NotesFile | None:
         """Return the notes of a graph; None where it is none of these."""

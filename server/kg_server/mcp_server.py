@@ -5,6 +5,7 @@ import json
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
 import anyio
@@ -33,10 +34,10 @@ from kg_adapters.calls import note_failure, watching_completeness
 from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError
 from kg_adapters.open_options import setting
 from kg_boundary.shown import clipped, in_plain_words, in_quotes, visible_line, visible_lines
-from kg_server.answers.results import Result
+from kg_server.answers.results import Result, located
 from kg_server.callers import caller
 from kg_server.graphs import GraphSet, ServedGraph, answered, graph_names
-from kg_server.naming.refusals import MAX_ECHO, unknown_name
+from kg_server.naming.refusals import MAX_ECHO, is_about_unknown, unknown_name
 from kg_server.serving.messages import LISTEN
 from kg_server.serving.stdio import Channel, StdioLimits, standard_streams
 
@@ -276,15 +277,16 @@ class SextantServer(MCPServer[None]):
             if argument not in known:
                 raise ToolError(unknown_name(name, "argument", argument, known))
         timeout_s = self._timeout_s
+        place = ""
+        if self._graphs is not None and GRAPH in known and name not in self._spanning:
+            place = self._graphs.only_first(graph_names(arguments.get(GRAPH)))
         try:
             graphs = self._asked(name, arguments)
             timeout_s = self._seconds(graphs)
             with watching_completeness():
-                return await answered(
-                    graphs,
-                    None if name in self._unlimited else timeout_s,
-                    lambda: super(SextantServer, self).call_tool(name, arguments, context),
-                )
+                most_s = None if name in self._unlimited else timeout_s
+                call = partial(super().call_tool, name, arguments, context)
+                return located(await answered(graphs, most_s, call), place)
         except KGError as error:
             raise ToolError(visible_lines(str(error))) from error
         except TimeoutError as error:
@@ -293,7 +295,7 @@ class SextantServer(MCPServer[None]):
                 f"To wait longer, raise {setting('timeout_s')}.{_less(name)}"
             ) from error
         except ToolError as error:
-            raise _readable(name, error, known) from error
+            raise _readable(name, error, known, place) from error
 
     def _asked(self, name: str, arguments: Mapping[str, object]) -> Sequence[ServedGraph]:
         """Return the graphs that a call of a tool is about.
@@ -448,13 +450,14 @@ _IN_LESS_TIME: Final = {
 """What a tool that ran out of time can do in less."""
 
 
-def _readable(name: str, error: ToolError, known: Mapping[str, Schema]) -> ToolError:
+def _readable(name: str, error: ToolError, known: Mapping[str, Schema], place: str) -> ToolError:
     cause = error.__cause__
     if isinstance(cause, ValidationError):
         return ToolError(visible_lines(_bad_arguments(name, cause, known)))
     if isinstance(cause, KGError):
         less = _less(name) if isinstance(cause, BackendTimeout) else ""
-        return ToolError(visible_lines(f"{cause}{less}"))
+        where = f"\n{place}" if place and is_about_unknown(cause) else ""
+        return ToolError(visible_lines(f"{cause}{less}{where}"))
     logger.error("Tool %r failed unexpectedly", name, exc_info=cause)
     return ToolError(
         f"{name} failed because of an internal error, which is in the server's log. Other calls still work."

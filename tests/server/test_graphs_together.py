@@ -193,6 +193,22 @@ async def test_ids_of_a_prefix_that_two_graphs_declare_differently_mean_what_the
         assert [space for space in ("<http://one.org/", "<http://two.org/") if space not in said] == []
 
 
+async def test_who_names_no_graph_and_finds_nothing_learns_which_was_asked() -> None:
+    place = "Asked in people; facts was not asked: graph=facts."
+    unknown = {"entity": "Germany"}
+    assert (await refusal(both(), "Degree", **unknown)).endswith(f"\n{place}")
+    assert (await refusal(both(), "Compose", expression="Neighbor[Germany], Neighbor[Ulm, country]")).endswith(place)
+    nothing = {"source": "Mileva", "target": "p:museum", "max_hops": 1}
+    empty = await call(both(), "GetPath", **nothing)
+    assert empty.summary.endswith(place)
+    assert empty.data["summary"] == empty.summary
+    for elsewhere in (both(), people()):
+        graph = {"graph": "people"} if isinstance(elsewhere, GraphSet) else {}
+        assert "sked in" not in await refusal(elsewhere, "Degree", **unknown, **graph)
+        assert "sked in" not in (await call(elsewhere, "GetPath", **nothing, **graph)).text
+    assert "sked in" not in (await call(both(), "Degree", entity="Ulm")).text
+
+
 async def test_facts_of_paths_and_expressions_over_several_graphs_can_be_kept() -> None:
     path = await call(both(), "GetPath", source="Mileva", target="Q183", graph=BOTH)
     around = await call(both(), "Compose", expression="Neighbor[Q937]", graph=BOTH)

@@ -19,8 +19,8 @@ from kg_server.answers.results import (
     terms_of_lines,
 )
 from kg_server.names import Names, names_of
-from kg_server.naming.refusals import require_entity
-from kg_server.naming.relations import Chosen, NoSuchRelation, no_such_relation, relation_of
+from kg_server.naming.refusals import NoSuchRelation, require_entity
+from kg_server.naming.relations import Chosen, no_such_relation, relation_of
 
 MAX_FEATURES = 500
 SHOWN_FEATURES = 10

@@ -29,8 +29,8 @@ from kg_server.answers.results import (
     token_count,
 )
 from kg_server.names import MAX_LABEL, Names, names_of, terms_of
-from kg_server.naming.refusals import entity_of, require_entity, unknown_entity
-from kg_server.naming.relations import Chosen, NoSuchRelation, no_such_relation, relation_of
+from kg_server.naming.refusals import NoSuchRelation, entity_of, require_entity, unknown_entity
+from kg_server.naming.relations import Chosen, no_such_relation, relation_of
 
 ADJECTIVES: Final = {"out": "outgoing", "in": "incoming", "both": "neighbouring"}
 MOST_INCOMING: Final = 6

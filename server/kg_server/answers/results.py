@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Final, Generic, TypeAlias, TypedDict, TypeVar
 from typing import Literal as Choice
 
-from mcp.types import CallToolResult, TextContent
+from mcp.types import CallToolResult, InputRequiredResult, TextContent
 from pydantic import BaseModel, ConfigDict, Field
 
 from kg_adapters.calls import lacking
@@ -203,6 +203,21 @@ class Answer:
             content=[TextContent(type="text", text="\n".join((summary, *self.lines)))],
             structured_content={**self.result.model_dump(exclude_none=True), "summary": summary},
         )
+
+
+def located(answer: CallToolResult | InputRequiredResult, place: str) -> CallToolResult | InputRequiredResult:
+    """Return an empty answer with the sentence on where it was asked in its summary; any other as it is."""
+    match answer:
+        case CallToolResult(
+            content=[TextContent(text=text)], structured_content={"status": "empty", "summary": str(summary), **rest}
+        ) if place:
+            told = f"{place} {summary}" if summary.endswith(":") else f"{summary} {place}"
+            return CallToolResult(
+                content=[TextContent(type="text", text=f"{told}{text.removeprefix(summary)}")],
+                structured_content={"status": "empty", "summary": told, **rest},
+            )
+        case _:
+            return answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Final
 
 import anyio
 
-from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError
+from kg_adapters.errors import BackendTimeout, KGError
 from kg_adapters.federated import FederatedGraph
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import BlankNode, Fact, Iri, Literal, Node
@@ -40,6 +40,7 @@ from kg_server.compose.tool import ComposeResult, Evidence, ExpressionLimits
 from kg_server.concurrency import off_loop, together
 from kg_server.names import Names, names_of
 from kg_server.naming.meaning import Meaning
+from kg_server.naming.refusals import one_error
 
 LISTED_GROUPS: Final = 10
 """How many groups have a line of their own where there are many."""
@@ -281,7 +282,7 @@ def _refusal(parts: Sequence[Worked]) -> Exception:
         return failures[0]
     listed = "\n".join(f"{number}: {failure}" for number, failure in enumerate(failures[:LISTED_FAILURES], start=1))
     more = f"\nThe other {len(failures) - LISTED_FAILURES} fail too." if len(failures) > LISTED_FAILURES else ""
-    return InvalidRequest(f"None of the {len(failures)} parts can be worked out.\n{listed}{more}")
+    return one_error(failures, f"None of the {len(failures)} parts can be worked out.\n{listed}{more}")
 
 
 def _lines(parts: Sequence[Worked], expression: str, max_tokens: int) -> Iterator[Told]:

@@ -137,8 +137,8 @@ class Naming:
         if having is not None:
             found = decided(found, having)
         if not found.named:
-            problem = f"{await self._refusal(found, is_id=is_id)}{await self._longer(words)}"
-            raise MisreadExpression(self._text, words.span.start, problem, words.text)
+            why, longer = await self._refusal(found, is_id=is_id), await self._longer(words)
+            raise MisreadExpression(self._text, words.span.start, f"{why}{longer}", words.text) from why
         if len(found.nodes) == 1:
             self.heard.given.update(found.nodes)
         if found.match == "close" or id_of(self._graph, words.text) not in found.nodes:

@@ -43,8 +43,8 @@ from kg_server.naming.misspelling import (
     without_article,
     words_of,
 )
-from kg_server.naming.refusals import id_of, one_error, relation_hint, require_entity
-from kg_server.naming.relations import NoSuchRelation, relation_of
+from kg_server.naming.refusals import NoSuchRelation, id_of, one_error, relation_hint, require_entity
+from kg_server.naming.relations import relation_of
 from kg_server.ontology import CLASS_KINDS
 
 POOL: Final = 50

@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from kg_adapters.errors import BackendUnavailable, InvalidRequest, KGError, UnknownEntity
+from kg_adapters.errors import BackendUnavailable, InvalidRequest, KGError, UnknownEntity, UnknownRelation, causes
 from kg_adapters.federated import FederatedGraph
 from kg_adapters.models import Description
 from kg_adapters.prefixes import Position, read_differently
@@ -58,9 +58,22 @@ async def unknown_entity(graph: KGAdapter, node: Node, text: str) -> UnknownEnti
     )
 
 
-def one_error(errors: Sequence[KGError]) -> KGError:
-    """Return one error in place of several, with the texts of all."""
-    return errors[0] if len(errors) == 1 else InvalidRequest(" ".join(map(str, errors)))
+class NoSuchRelation(InvalidRequest):
+    """No relation or feature of the graph is called so."""
+
+
+def is_about_unknown(error: KGError) -> bool:
+    """Return whether a call failed because the graph has nothing of a name or id."""
+    return any(isinstance(each, UnknownEntity | UnknownRelation | NoSuchRelation) for each in causes(error))
+
+
+def one_error(errors: Sequence[KGError], text: str | None = None) -> KGError:
+    """Return one error in place of several, with the texts of all, or another text."""
+    if len(errors) == 1:
+        return errors[0]
+    joined = InvalidRequest(" ".join(map(str, errors)) if text is None else text)
+    joined.__cause__ = ExceptionGroup("", errors)
+    return joined
 
 
 def none_answered(failures: Mapping[str, KGError]) -> KGError:

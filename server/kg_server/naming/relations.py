@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Final, TypeAlias
 from typing import Literal as Choice
 
-from kg_adapters.errors import InvalidRequest, KGError, UnknownRelation
+from kg_adapters.errors import KGError, UnknownRelation
 from kg_adapters.federated import FederatedGraph
 from kg_adapters.folding import fold
 from kg_adapters.models import Count, RelationCandidate
@@ -28,7 +28,7 @@ from kg_server.answers.expressions import OWL
 from kg_server.answers.results import Verdict
 from kg_server.names import MAX_LABEL, Names, names_of, plural
 from kg_server.naming.misspelling import slips_between, words_of
-from kg_server.naming.refusals import id_of
+from kg_server.naming.refusals import NoSuchRelation, id_of
 from kg_server.notes import preferred_id
 from kg_server.ontology import PROPERTY_KINDS
 
@@ -47,10 +47,6 @@ _NAME_COLUMNS: Final = frozenset({"name", "label", "title"})
 _ON_PROPERTY: Final = Iri(f"{OWL}onProperty")
 _HIGHEST: Final = 5
 """How many levels of class expressions are climbed to the class that they are of."""
-
-
-class NoSuchRelation(InvalidRequest):
-    """No relation or feature of the graph is called so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,8 +36,8 @@ from kg_server.naming.entities import (
     told_apart,
 )
 from kg_server.naming.meaning import Meaning, near_classes, with_near_relations
-from kg_server.naming.refusals import MisreadExpression
-from kg_server.naming.relations import NoSuchRelation, namesakes, relations_named, said_of_union
+from kg_server.naming.refusals import MisreadExpression, NoSuchRelation
+from kg_server.naming.relations import namesakes, relations_named, said_of_union
 from kg_server.sparql.outline import outline_of
 from kg_server.sparql.syntax import Edits, NamePlace, Outline, Select, Span, Token
 
