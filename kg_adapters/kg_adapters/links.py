@@ -33,6 +33,7 @@ _VALUES: Final = 200
 _MOST_ROWS: Final = 10_000
 _LOOKUP_S: Final = 10.0
 _PLACE: Final = "{}"
+_SCHEMES: Final = frozenset({"http", "https", "urn"})
 _SAFE: Final = "/:@!$&'()*+,;=-._~"
 
 T = TypeVar("T")
@@ -54,16 +55,19 @@ class LinkRules:
     def of(cls, texts: Iterable[str], prefixes: Prefixes) -> Self:
         """Return the usual rules with more of them: `ex:same`, or `ex:wikidataId=http://www.wikidata.org/entity/{}`.
 
+        A rule whose relation a graph cannot read, as its prefix is unknown there, may be meant for another one: it is
+        left out.
+
         Raises:
-            InvalidRequest: A text has another form, or its relation is neither an IRI nor a short form of this graph.
+            InvalidRequest: A text has another form.
         """
         relations, identifiers = set(SAME), dict[Iri, str]()
         for text in texts:
-            relation, template = split_link(text)
-            if template:
-                identifiers[read_relation(relation, prefixes)] = template
-            else:
-                relations.add(read_relation(relation, prefixes))
+            relation, template = relation_of_link(text, prefixes), split_link(text)[1]
+            if relation is not None and template:
+                identifiers[relation] = template
+            elif relation is not None:
+                relations.add(relation)
         return cls(frozenset(relations), identifiers)
 
     @property
@@ -93,26 +97,41 @@ class LinkRules:
         return found
 
 
+def relation_of_link(text: str, prefixes: Prefixes) -> Iri | None:
+    """Return the relation of a rule in a graph; None where the graph cannot read it.
+
+    Raises:
+        InvalidRequest: The text is no rule.
+    """
+    written, _ = split_link(text)
+    try:
+        return read_relation(written, prefixes)
+    except InvalidRequest:
+        return None
+
+
 def split_link(text: str) -> tuple[str, str]:
     """Return the relation of a rule, and its IRI with `{}` for the id; an empty text where it links terms.
 
     Raises:
-        InvalidRequest: What follows the relation is no such IRI.
+        InvalidRequest: The relation is not one word, or what follows it is no such IRI.
     """
-    relation, sign, template = text.strip().partition(">=" if text.strip().startswith("<") else "=")
-    if not sign:
-        return relation.strip(), ""
-    template = template.strip()
+    relation, sign, template = map(str.strip, text.strip().partition(">=" if text.strip().startswith("<") else "="))
+    one_word = len(relation.split()) == 1
+    if not sign and one_word:
+        return relation, ""
     try:
         whole = Iri(template.replace(_PLACE, "1"))
     except InvalidRequest:
         whole = None
-    if whole is None or template.count(_PLACE) != 1:
+    known = template.partition(":")[0].lower() in _SCHEMES
+    if whole is None or not one_word or not known or template.count(_PLACE) != 1:
         raise InvalidRequest(
             f"{in_quotes(text)} is no rule for links. Write a relation (ex:same), or a relation to an id and the IRI "
-            "that the id stands for, as in ex:wikidataId=http://www.wikidata.org/entity/{}."
+            "that the id stands for, in full and with {} for the id, as in "
+            "ex:wikidataId=http://www.wikidata.org/entity/{}. It begins with http:, https: or urn:."
         )
-    return f"{relation.strip()}>" if sign == ">=" else relation.strip(), template
+    return f"{relation}>" if sign == ">=" else relation, template
 
 
 @dataclass(frozen=True, slots=True)

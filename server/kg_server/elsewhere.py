@@ -9,7 +9,7 @@ import anyio
 
 from kg_adapters.answer_cache import AnswerCache
 from kg_adapters.calls import note_partial
-from kg_adapters.errors import InvalidRequest, KGError
+from kg_adapters.errors import KGError
 from kg_adapters.federated import FederatedGraph
 from kg_adapters.links import LinkRules, Thing, same_things
 from kg_adapters.terms import Iri, Node
@@ -34,29 +34,17 @@ async def together(graphs: GraphSet, names: GraphNames) -> OpenedGraph:
     """Return the graph of a name, or several as one for the time of a call; settings and notes are those of the first.
 
     Raises:
-        InvalidRequest: There is no graph of a name, or its links cannot be read.
+        InvalidRequest: There is no graph of a name.
         KGError: A graph cannot be opened, or fails.
     """
     opened = await all_of([each.opened for each in graphs.chosen(names)], at_once=len(graphs.all))
     first = opened[0]
     if len(opened) == 1:
         return first
-    rules = {each.name: rules_of(each) for each in opened}
+    rules = {each.name: LinkRules.of(each.settings.links, each.adapter.prefixes) for each in opened}
     timeouts_s = {each.name: each.settings.timeout_s * SHARE_OF_ALL for each in opened}
     graph = await FederatedGraph.over({each.name: each.adapter for each in opened}, rules, timeouts_s)
     return replace(first, name=graph.name, adapter=graph, meaning=Meaning(graph, graphs.embedder))
-
-
-def rules_of(graph: OpenedGraph) -> LinkRules:
-    """Return what links a graph with others.
-
-    Raises:
-        InvalidRequest: Its setting names a relation that cannot be read.
-    """
-    try:
-        return LinkRules.of(graph.settings.links, graph.adapter.prefixes)
-    except InvalidRequest as error:
-        raise InvalidRequest(f"The setting links of {graph.name}: {error}") from error
 
 
 class Elsewhere:
@@ -85,7 +73,7 @@ class Elsewhere:
             asked = {here.name: here, **opened}
             found = await same_things(
                 {name: each.adapter for name, each in asked.items()},
-                {name: rules_of(each) for name, each in asked.items()},
+                {name: LinkRules.of(each.settings.links, each.adapter.prefixes) for name, each in asked.items()},
                 [node for _, node in wanted],
                 left_out=self._pause,
                 timeouts_s={name: each.settings.timeout_s * _SHARE_OF_EACH for name, each in asked.items()},

@@ -54,7 +54,7 @@ def _links(texts: tuple[str, ...]) -> tuple[str, ...]:
     try:
         dict(map(split_link, texts))
     except InvalidRequest:
-        raise ValueError("each must be a relation, or a relation, = and an IRI with {} for the id") from None
+        raise ValueError("each must be a relation, or a relation, = and an http IRI with {} for the id") from None
     return texts
 
 

@@ -248,7 +248,11 @@ async def test_a_graph_that_fails_or_hangs_is_named_or_left_out_where_that_is_wa
 
 
 @pytest.mark.parametrize(
-    "text", ["p:id=", "p:id=no iri {}", "p:id=http://e.org/", "nobody knows", "p:id=http://e.org/{}{}"]
+    "text",
+    [
+        *("p:id=", "p:id=no iri {}", "p:id=http://e.org/", "nobody knows", "p:id=http://e.org/{}{}"),
+        *("p:id=b:{}", "p:id=javascript:{}"),
+    ],
 )
 def test_a_rule_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequest):

@@ -35,9 +35,11 @@ wd:Q183 rdfs:label "Germany"@en .
 wd:Q38104 rdfs:label "Nobel Prize in Physics"@en .
 wdt:P17 rdfs:label "country"@en . wdt:P166 rdfs:label "award received"@en . wdt:P569 rdfs:label "date of birth"@en .
 """
+# The settings for all graphs may name relations that some of them do not know.
+BY_ID = ("p:wikidata=http://www.wikidata.org/entity/{}", "b:isbn=https://isbn.example/{}")
 OF = {
-    "people": Settings(timeout_s=600, links=("p:wikidata=http://www.wikidata.org/entity/{}",)),
-    "facts": Settings(timeout_s=600),
+    "people": Settings(timeout_s=600, links=BY_ID),
+    "facts": Settings(timeout_s=600, links=BY_ID),
     "one": Settings(timeout_s=600),
     "two": Settings(timeout_s=600),
     "broken": Settings(timeout_s=0.5),

@@ -124,6 +124,8 @@ async def _checked(called: Invocation, loaded: LoadedSettings, deep: bool) -> As
     if not loaded.settings.graphs:
         async for finding in _checked_graph(loaded.settings, deep):
             yield finding
+    for finding in await _linking(loaded.settings):
+        yield finding
 
 
 async def _checked_graph(settings: Settings, deep: bool) -> AsyncIterator[Finding]:
@@ -306,3 +308,36 @@ async def _noted(settings: Settings) -> AsyncIterator[Finding]:
         yield Finding("warn", problem)
     if not found.problems:
         yield Finding("ok", f"Notes {found.file}: {counted(len(found.notes.examples), 'example')} checked")
+
+
+async def _linking(settings: Settings) -> Sequence[Finding]:
+    """Return the rules of `links` that link nothing, as none of the graphs that have them has a fact of their relation.
+
+    A graph that cannot be opened has been reported; nothing is known of its rules.
+    """
+    from kg_adapters.links import relation_of_link, split_link
+    from kg_server.commands.graphs import opened
+
+    linking: dict[str, bool] = {}
+    for own in map(settings.of, settings.graphs) if settings.graphs else (settings,):
+        if not own.links:
+            continue
+        try:
+            async with opened(own) as graph:
+                relations = {rule: relation_of_link(rule, graph.prefixes) for rule in own.links}
+                described = await graph.describe([each for each in relations.values() if each is not None])
+        except (KGError, OSError):
+            linking |= dict.fromkeys(own.links, True)
+            continue
+        for rule, relation in relations.items():
+            used = relation is not None and relation in described and "relation" in described[relation].roles
+            linking[rule] = used or linking.get(rule, False)
+    return [
+        Finding(
+            "warn",
+            f"links: {rule} links nothing: no graph that has it has a fact of {split_link(rule)[0]}, or none knows "
+            "its prefix; write the relation as an IRI, or add the prefix to the setting prefixes",
+        )
+        for rule, links in linking.items()
+        if not links
+    ]

@@ -110,15 +110,16 @@ def test_commands_work_over_several_graphs(cli: CommandLine, tmp_path: Path) -> 
     one = cli.run("call", "Degree", "Tokyo", "graph=japan", *graphs)
     listed = cli.run("tools", "Degree", *graphs)
     typed = cli.run_given("Tokyo\nDegree Japan graph=japan\n", "shell", "sample:world", graphs[-1])
-    checked = cli.run("doctor", "world=sample:world", graphs[-1], "--json")
+    checked = cli.run("doctor", "world=sample:world", graphs[-1], "--json", KG_SEXTANT_LINKS="P36,zz:isbn,wdt:P999")
     assert [run.code for run in (every, one, listed, typed, checked)] == [0, 0, 0, 0, 0]
     assert [line for line in every.out.splitlines() if line.startswith("In ")] == ["In world:", "In japan:"]
     assert "Tokyo (Q1490)" in one.out
     assert "graph  " in listed.out
     assert "Japan (Q17) has 1 distinct neighbour" in typed.out
-    assert {"world: The graph is on this machine", "japan: The graph is on this machine"} <= {
-        finding["text"] for finding in json.loads(checked.out)["findings"]
-    }
+    told = [finding["text"] for finding in json.loads(checked.out)["findings"]]
+    assert {"world: The graph is on this machine", "japan: The graph is on this machine"} <= {*told}
+    unused = [text.partition("fact of ")[2].partition(",")[0] for text in told if text.startswith("links: ")]
+    assert unused == ["zz:isbn", "wdt:P999"]
 
 
 @pytest.mark.parametrize("words", [["token", "list"], ["config", "cursor", "--server", "http://127.0.0.1:9/mcp"]])
