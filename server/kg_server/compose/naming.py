@@ -180,14 +180,14 @@ class Naming:
             raise MisreadExpression(self._text, owner.span.start, f"{error} {CLASSES}", owner.text) from error
         except KGError as error:
             raise MisreadExpression(self._text, owner.span.start, str(error)) from error
-        if found.how or len(found.nodes) > 1:
+        first, *others = found.nodes
+        if found.how or others:
             await self._say(found)
         self.heard.given.update(found.nodes)
-        profile = await self._graph.profile()
-        if profile.complete and profile.profile_of(found.nodes[0]) is None:
-            problem = await without_instances(self._graph, owner.text, found.nodes[0])
-            raise MisreadExpression(self._text, owner.span.start, problem)
-        return Union(tuple(map(Instances, found.nodes))) if len(found.nodes) > 1 else Instances(found.nodes[0])
+        profile, start = await self._graph.profile(), owner.span.start
+        if profile.complete and profile.profile_of(first) is None:
+            raise MisreadExpression(self._text, start, await without_instances(self._graph, owner.text, first))
+        return Union(tuple(map(Instances, found.nodes))) if others else Instances(first)
 
     async def refuse_class(self, operand: Operand) -> None:
         """Refuse a class where its instances must be meant.
