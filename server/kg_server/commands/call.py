@@ -100,13 +100,22 @@ class _Answer(BaseModel):
 
 
 def table_of(structured: Mapping[str, object] | None) -> PrintedTable:
-    """Return the structured answer of a tool as a table; one without columns where it holds no rows."""
+    """Return the structured answer of a tool as a table; one without columns where it holds no rows.
+
+    Over several graphs its last column is the graph of each row.
+    """
     answer = _Answer.model_validate(structured or {})
     names = {name: text for name, text in answer.relations.items() if isinstance(text, str)}
     none: tuple[tuple[str, ...], Rows] = ((), [])
     header, rows = next(((header, rows) for header, rows in _choices(answer) if rows is not None), none)
     wide = len(header)
     whole = tuple((*row[:wide], *[""] * (wide - len(row))) for row in rows)
+    if any(len(row) > wide for row in rows):
+        # Over several graphs, rows end with their graph.
+        header = (*header, "graph")
+        whole = tuple(
+            (*cells, *(row[-1:] if len(row) > wide else ("",))) for cells, row in zip(whole, rows, strict=True)
+        )
     return PrintedTable(header, whole, {**names, **(answer.labels or {})})
 
 

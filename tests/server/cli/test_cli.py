@@ -107,12 +107,18 @@ def test_one_of_several_graphs_is_called_by_its_name(cli: CommandLine) -> None:
 def test_commands_work_over_several_graphs(cli: CommandLine, tmp_path: Path) -> None:
     graphs = ("--graph", "world=sample:world", "--graph", f"japan={write_graph(tmp_path)}")
     every = cli.run("call", "Retrieve", "Tokyo", *graphs)
+    table = cli.run("call", "Retrieve", "Tokyo", "--output", "csv", *graphs)
     one = cli.run("call", "Degree", "Tokyo", "graph=japan", *graphs)
     listed = cli.run("tools", "Degree", *graphs)
     typed = cli.run_given("Tokyo\nDegree Japan graph=japan\n", "shell", "sample:world", graphs[-1])
     checked = cli.run("doctor", "world=sample:world", graphs[-1], "--json", KG_SEXTANT_LINKS="P36,zz:isbn,wdt:P999")
     assert [run.code for run in (every, one, listed, typed, checked)] == [0, 0, 0, 0, 0]
     assert [line for line in every.out.splitlines() if line.startswith("In ")] == ["In world:", "In japan:"]
+    assert list(dict.fromkeys(line.rpartition(",")[2] for line in table.out.splitlines())) == [
+        "graph",
+        "world",
+        "japan",
+    ]
     assert "Tokyo (Q1490)" in one.out
     assert "graph  " in listed.out
     assert "Japan (Q17) has 1 distinct neighbour" in typed.out

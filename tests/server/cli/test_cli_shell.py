@@ -159,6 +159,12 @@ ANSWERS: list[tuple[dict[str, object], str]] = [
         "kind,id,count\nclass,c,1\nrelation,r,2\nfeature,f,3",
     ),
     ({"facts": [["1", "a", "r", "b", "verified"]]}, "path,head,relation,tail,verified\n1,a,r,b,verified"),
+    (
+        {"facts": [["1", "a", "r", "b", "verified", "one"], ["2", "a", "r", "c", "verified"]]},
+        "path,head,relation,tail,verified,graph\n1,a,r,b,verified,one\n2,a,r,c,verified,",
+    ),
+    ({"paths": [[["a", "r", "b", "one"]]]}, "path,step,head,relation,tail,graph\n1,1,a,r,b,one"),
+    ({"results": [["1", "a", "r", "2", "number", "one"]]}, "part,node,relation,result,type,graph\n1,a,r,2,number,one"),
     ({}, ""),
 ]
 
