@@ -24,6 +24,8 @@ ex:x1 rdfs:label "Ann Lee"@en ; ex:r ex:x2 . ex:x2 rdfs:label "Ulm"@en . ex:r rd
 FILMS = f"""{LABEL} @prefix ex: <http://films.example/> .
 ex:x1 rdfs:label "Sand"@en ; ex:r ex:x2 . ex:x2 rdfs:label "A. Lee"@en . ex:r rdfs:label "directed by"@en .
 ex:x2 owl:sameAs <http://people.example/x1> .
+@prefix f: <http://studios.example/> .
+f:s rdfs:label "Nova" ; f:made f:m . f:m rdfs:label "Dune" . f:made rdfs:label "made [films]" .
 """
 IDS = ["ex:x1", "ex:r", "ex:x2"]
 BORN, DIRECTED = (
@@ -101,6 +103,49 @@ async def test_what_no_graph_holds_is_refused_by_each_or_kept_as_of_the_first_th
     assert "films:" not in second
     assert [row[4:] for row in facts_of(kept)] == [["unverified", "people"], ["unverified", "films"]]
     assert "directed by (ex:r) [films], unverified]->" in kept.text
+
+
+async def test_a_name_in_evidence_over_several_graphs_is_kept_as_the_one_thing_that_it_was_there(
+    both: GraphSet, tmp_path: Path
+) -> None:
+    async with remembering(both, tmp_path) as memory:
+        kept = await memory.append("because Sand | directed by [films] | A. Lee", "Ann Lee | born in | Ulm")
+        false = ["Sand (ex:x1)", "directed by (ex:r) [films]", "Ulm (<http://people.example/x2>)"]
+        linked = ["Ann Lee (<http://people.example/x1>)", "directed by (ex:r) [films]", "Sand (ex:x1)"]
+        refused = await memory.append(false, linked)
+        marked = await memory.append(linked, allow_unverified=True)
+    assert kept.lines == [f"{DIRECTED}Ann Lee (<http://people.example/x1>) -[born in (ex:r) [people]]-> Ulm (ex:x2)"]
+    assert "films: the graph has it only the other way round, Sand (ex:x1)" in refused.text
+    assert facts_of(marked) == [["1", "<http://people.example/x1>", "ex:r", "ex:x1", "unverified", "films"]]
+
+
+async def test_an_id_of_no_graph_that_is_asked_is_refused_and_else_filed_under_the_graph_that_knows_it(
+    both: GraphSet, tmp_path: Path
+) -> None:
+    turned = ["f:m", "f:made", "f:s"], [f"<http://studios.example/{each}>" for each in ("m", "made", "m")]
+    strange = ["zz:a", "ex:r", "ex:x2"]
+    async with remembering(both, tmp_path) as memory:
+        kept = await memory.append(*turned, allow_unverified=True)
+        refused = await memory.append(strange, allow_unverified=True)
+    assert [row[1:] for row in facts_of(kept)] == [
+        ["f:m", "f:made", end, "unverified", "films"] for end in ("f:s", "f:m")
+    ]
+    assert "'zz:a' has a prefix that this graph does not have. It has" in refused.text
+
+
+async def test_a_mark_may_be_part_of_a_name_or_that_of_the_only_graph_or_of_none(
+    people: LocalAdapter, both: GraphSet, tmp_path: Path
+) -> None:
+    async with remembering(both, tmp_path) as memory:
+        named = await memory.append(["Nova", "made [films]", "Dune"])
+        unknown = await memory.append(["Ann Lee", "born in [mars]", "Ulm"])
+    assert facts_of(named) == [["1", "f:s", "f:made", "f:m", "verified", "films"]]
+    assert "): This server has no graph 'mars'. Its graphs are films, people. " in unknown.text
+    async with remembering(people, tmp_path) as memory:
+        own = await memory.append(["Ann Lee (ex:x1)", f"born in (ex:r) [{people.name}]", "Ulm (ex:x2)"])
+        unknown = await memory.append(["Ann Lee", "born in [mars]", "Ulm"])
+    assert facts_of(own) == [["1", *IDS, "verified"]]
+    assert f"): This server has no graph 'mars'. Its graphs are {people.name}. " in unknown.text
 
 
 async def test_a_graph_that_is_down_or_hangs_leaves_the_facts_of_others_alone(

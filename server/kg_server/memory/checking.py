@@ -1,8 +1,8 @@
 """Each triple of a call against the graph: what may be kept, what is refused and why."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kg_adapters.errors import KGError
@@ -10,13 +10,13 @@ from kg_adapters.models import NO_FEATURES, Degree, Description, FeaturePage, Ro
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, Triple
-from kg_boundary.shown import clipped, shown_within, visible_line
+from kg_boundary.shown import clipped, in_quotes, shown_within, visible_line
 from kg_server.answers.values import may_mean, plain_value
-from kg_server.memory.lines import Written
+from kg_server.memory.lines import Written, marked_by, unmarked
 from kg_server.memory.statements import Stated, StatedTriples, Value, read_statements
 from kg_server.memory.store import KeptFact, MemoryLimits
 from kg_server.names import MAX_LABEL, Names, names_of, shown_literal
-from kg_server.naming.refusals import unknown_entity
+from kg_server.naming.refusals import unknown_entity, unknown_name
 from kg_server.naming.relations import relation_of
 
 MAX_VALUES: Final = 1_000
@@ -24,6 +24,7 @@ MAX_VALUES: Final = 1_000
 
 SHOWN_TAILS: Final = 3
 SHOWN_RELATIONS: Final = 5
+SHOWN_PREFIXES: Final = 5
 _MAX_REASON: Final = 400
 _MAX_WRITTEN: Final = 80
 _MAX_NOTED: Final = 60
@@ -68,12 +69,34 @@ class Judged:
         refused: Why the others may not.
         notes: What is noted of each label that the graph gives to something else.
         read: The ids that names were read as.
+        known: How many parts of each fact the graph knows.
     """
 
     facts: Mapping[int, KeptFact]
     refused: Mapping[int, str]
     notes: Mapping[int, Sequence[str]]
     read: Mapping[str, str]
+    known: Mapping[int, int] = field(default_factory=dict[int, int])
+
+    def numbered(self, numbers: Sequence[int], graph: str = "") -> "Judged":
+        """Return the same by the numbers that triples have in their call, as facts of a graph."""
+        return Judged(
+            {numbers[place]: replace(fact, graph=graph) for place, fact in self.facts.items()},
+            {numbers[place]: reason for place, reason in self.refused.items()},
+            {numbers[place]: notes for place, notes in self.notes.items()},
+            self.read,
+            {numbers[place]: known for place, known in self.known.items()},
+        )
+
+    def joined(self, more: "Judged") -> "Judged":
+        """Return these with the facts of triples that were refused and that could be read in another way."""
+        return Judged(
+            {**self.facts, **more.facts},
+            {number: reason for number, reason in self.refused.items() if number not in more.facts},
+            {**self.notes, **more.notes},
+            {**self.read, **more.read},
+            {**self.known, **more.known},
+        )
 
     def checked(self, written: Sequence[Written]) -> Checked:
         """Return the triples of the call, judged one by one."""
@@ -88,9 +111,33 @@ class Judged:
 async def check(
     graph: KGAdapter, written: Sequence[Written], *, limits: MemoryLimits, allow_unverified: bool
 ) -> Checked:
-    """Return the triples of a call as one graph judges them; see `judge`."""
-    judged = await judge(graph, written, limits=limits, allow_unverified=allow_unverified)
-    return judged.checked(written)
+    """Return the triples of a call as one graph judges them; see `judge`. Its own mark is taken off."""
+    plain = [without_mark(each, (graph.name,))[0] for each in written]
+    judged = await judge(graph, plain, limits=limits, allow_unverified=allow_unverified)
+    unread = [number for number in judged.refused if plain[number] is not written[number]]
+    if unread:
+        whole = await judge(
+            graph, [written[number] for number in unread], limits=limits, allow_unverified=allow_unverified
+        )
+        judged = judged.joined(whole.numbered(unread))
+    refused = {
+        number: f"{no_graph(written[number], (graph.name,))}{reason}" for number, reason in judged.refused.items()
+    }
+    return replace(judged, refused=refused).checked(written)
+
+
+def without_mark(written: Written, graphs: Collection[str]) -> tuple[Written, str]:
+    """Return a triple without the mark of its relation, and the graph that this names; "" where it names none."""
+    if isinstance(written, str) or len(written) < 2:
+        return written, ""
+    relation, mark = unmarked(written[1], graphs)
+    return ([written[0], relation, *written[2:]], mark) if mark else (written, "")
+
+
+def no_graph(written: Written, graphs: Collection[str]) -> str:
+    """Return a sentence on the mark of a triple that could not be read, where it names no graph; else nothing."""
+    name = "" if isinstance(written, str) or len(written) < 2 else marked_by(written[1])
+    return "" if not name or name in graphs else f"{unknown_name('This server', 'graph', name, graphs)} "
 
 
 async def judge(
@@ -118,7 +165,13 @@ async def judge_stated(
     missing = {number: each for number, each in read.stated.items() if number not in {*tails, *unclear}}
     # A word is taken for a value only where the graph has it; it may as well be a name.
     refused |= {number: each.refusal for number, each in missing.items() if each.refusal}
-    if not allow_unverified:
+    if allow_unverified:
+        refused |= {
+            number: _no_prefix(graph, foreign)
+            for number, each in missing.items()
+            if (foreign := next((one.id for one in each.mentions if one.id and one.node not in read.described), ""))
+        }
+    else:
         refused |= {number: reason for number, reason in unchecked.items() if number not in refused}
         absent = {number: each for number, each in missing.items() if number not in refused}
         refused |= dict(zip(absent, await _reasons(graph, list(absent.values()), read.described), strict=True))
@@ -139,6 +192,17 @@ async def judge_stated(
         refused,
         {number: _notes(graph, read.stated[number], read.described) for number in facts},
         {name: graph.prefixes.shorten(node, position) for name, (position, node) in read.names.items()},
+        {number: sum(one.node in read.described for one in read.stated[number].mentions) for number in facts},
+    )
+
+
+def _no_prefix(graph: KGAdapter, id_: str) -> str:
+    """Return why an id is refused whose prefix the graph does not have."""
+    known = ", ".join(f"{each}:" for each in list(graph.prefixes.namespaces)[:SHOWN_PREFIXES])
+    there = f" It has {known}." if known else ""
+    return (
+        f"{in_quotes(id_)} has a prefix that this graph does not have.{there} Copy ids as results show them; full IRIs "
+        "stand in <…>, literal tails in quotes."
     )
 
 

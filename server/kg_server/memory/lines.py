@@ -19,6 +19,7 @@ _BAR: Final = re.compile(r"\\.|(\|)", re.DOTALL)
 _ID: Final = r"\([^\s()]{1,400}\)"
 _MARK: Final = r"(?: \[[a-z0-9][a-z0-9-]{0,15}\])?"
 """The graph of a fact, behind its relation."""
+_SOME_MARK: Final = re.compile(r" \[([a-z0-9][a-z0-9-]{0,15})\]$")
 _NAME_AND_ID: Final = re.compile(rf"(.+) {_ID}({_MARK})")
 _COUNTED: Final = re.compile(r"\d[\d,]*: (.+)")
 _LISTED: Final = re.compile(r'(?:"(?:\\.|[^"\\])*"|,(?! )|[^,"])+')
@@ -88,6 +89,12 @@ def unmarked(relation: str, graphs: Collection[str]) -> tuple[str, str]:
     text = relation.strip()
     graph = next((name for name in graphs if text.endswith(in_graph(name))), "")
     return (text.removesuffix(in_graph(graph)), graph) if graph else (relation, "")
+
+
+def marked_by(relation: str) -> str:
+    """Return the name behind a relation that has the look of a graph's, in brackets; "" where there is none."""
+    found = _SOME_MARK.search(relation.strip())
+    return "" if found is None else found[1]
 
 
 class _Answer:

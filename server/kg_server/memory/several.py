@@ -15,8 +15,8 @@ from kg_adapters.prefixes import JoinedPrefixes, Prefixes
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
 from kg_server.graphs import GraphSet, OpenedGraph
-from kg_server.memory.checking import Checked, Judged, judge, judge_stated
-from kg_server.memory.lines import Written, unmarked
+from kg_server.memory.checking import Checked, Judged, judge, judge_stated, no_graph, without_mark
+from kg_server.memory.lines import Written
 from kg_server.memory.statements import NodeMention, Stated, StatedTriples, read_statements
 from kg_server.memory.store import KeptFact, MemoryLimits
 from kg_server.names import Names, names_of
@@ -47,9 +47,10 @@ class CheckEach:
         self._plain = list[Written]()
         self._marks = list[str]()
         for each in written:
-            relation, mark = ("", "") if isinstance(each, str) or len(each) < 2 else unmarked(each[1], graphs.names)
-            self._plain.append([each[0], relation, *each[2:]] if mark else each)
+            plain, mark = without_mark(each, graphs.names)
+            self._plain.append(plain)
             self._marks.append(mark)
+        self._graph = graph
         self._asked = {
             name: [number for number, mark in enumerate(self._marks) if (mark or graph or name) == name]
             for name in graphs.names
@@ -59,31 +60,41 @@ class CheckEach:
         """Return the triples, judged one by one.
 
         Args:
-            allow_unverified: Keep what no graph holds, marked, as of the first that can read it.
+            allow_unverified: Keep what no graph holds, marked, as of the graph that knows most of it.
         """
         found = await self._judged(self._asked, allow_unverified=True)
         judged = {name: each for name, each in found.items() if isinstance(each, Judged)}
+        judged |= await self._with_whole_names(judged)
         kept = _first(judged.values(), verified=True)
-        if marked := [number for number, mark in enumerate(self._marks) if mark and number not in kept]:
-            with anyio.move_on_after(time_left_s(math.inf) * _SHARE):
-                kept |= await self._linked(marked)
         refused = {name: each.refused for name, each in judged.items()}
+        if marked := [number for number, mark in enumerate(self._marks) if mark in judged and number not in kept]:
+            with anyio.move_on_after(time_left_s(math.inf) * _SHARE):
+                for name, linked in (await self._linked(marked, allow_unverified=allow_unverified)).items():
+                    kept |= linked.facts
+                    judged[name] = judged[name].joined(linked)
+                    refused[name] = {**refused[name], **linked.refused}
         if allow_unverified:
             kept = {**_first(judged.values(), verified=False), **kept}
         else:
             left = {name: sorted(each.facts.keys() - kept.keys()) for name, each in judged.items()}
             with anyio.move_on_after(time_left_s(math.inf) * _SHARE):
                 for name, each in (await self._judged(left, allow_unverified=False)).items():
-                    refused[name] = {**refused[name], **(each.refused if isinstance(each, Judged) else {})}
+                    refused[name] = {**(each.refused if isinstance(each, Judged) else {}), **refused[name]}
         failed = {name: each for name, each in found.items() if isinstance(each, KGError)}
         reasons = {
             number: self._reason(number, refused, failed) for number in range(len(self._written)) if number not in kept
         }
         of = {number: judged[fact.graph] for number, fact in kept.items() if fact.graph in judged}
+        shown = dict[str, str]()
+        with anyio.move_on_after(time_left_s(math.inf) * _SHARE):
+            named, shown = await self._as_shown(
+                {number: fact for number, fact in kept.items() if self._marks[number]}, of
+            )
+            kept |= named
         notes = {
             number: [f"{kept[number].graph}: {note}" for note in of[number].notes.get(number, ())] for number in of
         }
-        read = {name: id_ for each in reversed(of.values()) for name, id_ in each.read.items()}
+        read = {name: id_ for each in reversed(of.values()) for name, id_ in each.read.items()} | shown
         return Judged(kept, reasons, notes, read).checked(self._written)
 
     async def _judged(
@@ -95,34 +106,96 @@ class CheckEach:
             numbers = asked[here.name]
             written = [self._plain[number] for number in numbers]
             judged = await judge(here.adapter, written, limits=self._limits, allow_unverified=allow_unverified)
-            return Judged(
-                {numbers[place]: replace(fact, graph=here.name) for place, fact in judged.facts.items()},
-                {numbers[place]: reason for place, reason in judged.refused.items()},
-                {numbers[place]: notes for place, notes in judged.notes.items()},
-                judged.read,
-            )
+            return judged.numbered(numbers, here.name)
 
         return await self._graphs.ask_each(ask, [each for each in self._graphs.all if asked.get(each.name)])
 
-    async def _linked(self, numbers: Sequence[int]) -> dict[int, KeptFact]:
-        """Return the triples that their graphs hold of the same things under terms of their own."""
-        opened = {here.name: here for each in self._graphs.all if (here := each.known) is not None}
-        kept = dict[int, KeptFact]()
+    async def _with_whole_names(self, judged: Mapping[str, Judged]) -> dict[str, Judged]:
+        """Return what graphs make of triples whose mark belongs to the name of their relation, besides the others."""
+        unread = [
+            number
+            for number, mark in enumerate(self._marks)
+            # Behind an id it is a mark for sure.
+            if mark in judged and number in judged[mark].refused and not self._plain[number][1].endswith(")")
+        ]
+        for number in unread:
+            self._plain[number] = self._written[number]
+        asked = {name: unread for name in judged if self._graph in {None, name}}
+        read = {
+            name: judged[name].joined(each)
+            for name, each in (await self._judged(asked, allow_unverified=True)).items()
+            if isinstance(each, Judged)
+        }
+        for number in unread:
+            names = [name for name, each in read.items() if number in each.facts]
+            if names:
+                self._marks[number] = ""
+                self._asked = {
+                    name: [*numbers, number] if name in names and number not in numbers else numbers
+                    for name, numbers in self._asked.items()
+                }
+            else:
+                self._plain[number], _ = without_mark(self._written[number], self._graphs.names)
+        return read
+
+    async def _as_shown(
+        self, kept: Mapping[int, KeptFact], judged: Mapping[int, Judged]
+    ) -> tuple[dict[int, KeptFact], dict[str, str]]:
+        """Return facts whose ends were named by the nodes that joint answers show, and the ids of these names."""
+        named = {
+            (number, place): (self._plain[number][place].strip(), end)
+            for number, fact in kept.items()
+            for place, end in ((0, fact.head), (2, fact.tail))
+            if isinstance(end, Iri) and self._plain[number][place].strip() in judged[number].read
+        }
+        if not named:
+            return {}, {}
+        opened = {here.name: here.adapter for each in self._graphs.all if (here := each.known) is not None}
         try:
-            rules = {name: LinkRules.of(here.settings.links, here.adapter.prefixes) for name, here in opened.items()}
+            rules = self._rules()
+            things = await same_things(opened, rules, {end for _, end in named.values()})
+        except KGError:
+            # Without what links them, names mean what the graph of their fact calls so.
+            return {}, {}
+        found, ids = dict[int, KeptFact](), dict[str, str]()
+        for (number, place), (text, end) in named.items():
+            first, terms = next(iter(things[end].terms.items()), ("", ()))
+            if terms and terms[0] != end:
+                fact = found.get(number, kept[number])
+                found[number] = replace(fact, head=terms[0]) if place == 0 else replace(fact, tail=terms[0])
+                ids[text] = opened[first].prefixes.shorten(terms[0])
+        return found, ids
+
+    def _rules(self) -> dict[str, LinkRules]:
+        """Return what links the terms of each graph that is open."""
+        opened = [here for each in self._graphs.all if (here := each.known) is not None]
+        return {here.name: LinkRules.of(here.settings.links, here.adapter.prefixes) for here in opened}
+
+    async def _linked(self, numbers: Sequence[int], *, allow_unverified: bool) -> dict[str, Judged]:
+        """Return what graphs make of triples of the same things under terms of their own."""
+        opened = {here.name: here for each in self._graphs.all if (here := each.known) is not None}
+        found = dict[str, Judged]()
+        try:
+            rules = self._rules()
             for name in opened:
                 if own := [number for number in numbers if self._marks[number] == name]:
                     # What is written means first what it means in its graph.
                     adapters = {each: opened[each].adapter for each in (name, *opened)}
-                    kept |= await self._linked_in(name, adapters, rules, own)
+                    found[name] = await self._linked_in(name, adapters, rules, own, allow_unverified=allow_unverified)
         except KGError:
             # Without what links its terms, a triple counts as what its graph says of it by itself.
-            return kept
-        return kept
+            return found
+        return found
 
     async def _linked_in(
-        self, name: str, graphs: Mapping[str, KGAdapter], rules: Mapping[str, LinkRules], numbers: Sequence[int]
-    ) -> dict[int, KeptFact]:
+        self,
+        name: str,
+        graphs: Mapping[str, KGAdapter],
+        rules: Mapping[str, LinkRules],
+        numbers: Sequence[int],
+        *,
+        allow_unverified: bool,
+    ) -> Judged:
         written = [self._plain[number] for number in numbers]
         together = FederatedGraph(graphs, rules)
         # An id that several graphs read differently means what is there.
@@ -132,17 +205,15 @@ class CheckEach:
         ends = {node for each in stated.values() for node in (each.head.node, each.tail and each.tail.node)}
         things = await same_things(graphs, rules, {end for end in ends if isinstance(end, Iri)})
         terms = {term: thing.terms.get(name, ()) for term, thing in things.items()}
-        own = {place: _by(terms, each) for place, each in stated.items()}
+        own = {place: linked for place, each in stated.items() if (linked := _by(terms, each)) != each}
         described = await graphs[name].describe([mention.node for each in own.values() for mention in each.mentions])
         known = StatedTriples(own, {}, {}, described)
-        judged = await judge_stated(graphs[name], known, limits=self._limits, allow_unverified=True)
-        kept = dict[int, KeptFact]()
+        judged = await judge_stated(graphs[name], known, limits=self._limits, allow_unverified=allow_unverified)
+        facts = dict[int, KeptFact]()
         for place, fact in judged.facts.items():
-            if fact.verified:
-                head, tail = stated[place].head, stated[place].tail
-                end = fact.tail if tail is None else tail.node
-                kept[numbers[place]] = replace(fact, head=head.node, tail=end, graph=name)
-        return kept
+            head, tail = stated[place].head, stated[place].tail
+            facts[place] = replace(fact, head=head.node, tail=fact.tail if tail is None else tail.node)
+        return replace(judged, facts=facts, notes={}).numbered(numbers, name)
 
     def _reason(self, number: int, refused: Mapping[str, Mapping[int, str]], failed: Mapping[str, KGError]) -> str:
         """Return why a triple is refused, by each graph that was asked about it."""
@@ -152,16 +223,18 @@ class CheckEach:
                 error = failed.get(name)
                 reason = refused.get(name, {}).get(number, _ABSENT) if error is None else f"{error} Call again."
                 names.setdefault(reason, []).append(name)
-        return " ".join(f"{', '.join(of)}: {reason}" for reason, of in names.items())
+        reasons = " ".join(f"{', '.join(of)}: {reason}" for reason, of in names.items())
+        return f"{no_graph(self._written[number], self._graphs.names)}{reasons}"
 
 
 def _first(judged: Iterable[Judged], *, verified: bool) -> dict[int, KeptFact]:
-    """Return each triple as the first graph has it that holds it, or that can at least read it."""
-    chosen = dict[int, KeptFact]()
+    """Return each triple as the first graph has it that holds it, or else that knows most of its parts."""
+    chosen, best = dict[int, KeptFact](), dict[int, int]()
     for each in judged:
         for number, fact in each.facts.items():
-            if fact.verified or not verified:
-                chosen.setdefault(number, fact)
+            known = 0 if verified else each.known[number]
+            if (fact.verified or not verified) and known > best.get(number, -1):
+                chosen[number], best[number] = fact, known
     return chosen
 
 

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from kg_adapters.errors import BackendError, InvalidRequest, KGError
 from kg_adapters.models import Description
-from kg_adapters.prefixes import JoinedPrefixes, Position, Prefixes
+from kg_adapters.prefixes import SCHEMES, JoinedPrefixes, Position, Prefixes
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import RDF_LANG_STRING, XSD, XSD_STRING, Attribute, Fact, Iri, Literal, Node, Triple
 from kg_boundary.shown import counted, in_quotes, read_back
@@ -40,10 +40,17 @@ _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class NodeMention:
-    """A node, and the label that was written before its id, if any."""
+    """A node, and the label that was written before its id, if any.
+
+    Args:
+        node: The node.
+        label: The label.
+        id: What was read as an IRI although it has the look of a prefixed name of another graph; "" for anything else.
+    """
 
     node: Node
     label: str | None = None
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +337,9 @@ def _mentions(text: str, label: str | None, prefixes: Prefixes, position: Positi
         yield from (NodeMention(node, label) for node in prefixes.readings(text, position))
         return
     with suppress(InvalidRequest):
-        yield NodeMention(prefixes.expand(text, position), label)
+        node = prefixes.expand(text, position)
+        plain = isinstance(node, Iri) and node.value == text and text.partition(":")[0].lower() not in SCHEMES
+        yield NodeMention(node, label, text if plain else "")
 
 
 async def _named(graph: KGAdapter, parts: Sequence[_Part]) -> _Named:
