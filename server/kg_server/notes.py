@@ -286,10 +286,10 @@ class NotesFile:
             await to_thread.run_sync(self._refresh, self._file)
         return self._notes
 
-    async def preferred_id(self, name: str) -> str | None:
-        """Return the id that the present notes give a name of a relation; None where they do not."""
+    async def preferred_ids(self) -> Mapping[str, str]:
+        """Return the ids that the present notes give names of relations, by folded name."""
         await self.read()
-        return self._relations.get(fold(name))
+        return self._relations
 
     def _refresh(self, file: Path) -> None:
         if (stamp := _stamp_of(file)) == self._stamp:
@@ -312,11 +312,11 @@ class HasNotes(Protocol):
 _NOTED: Final[ContextVar[HasNotes]] = ContextVar("_NOTED")
 
 
-async def preferred_id(graph: KGAdapter, name: str) -> str | None:
-    """Return the id that the notes of a graph give a name in the call that is under way; None where they do not."""
+async def preferred_ids(graph: KGAdapter) -> Mapping[str, str]:
+    """Return the ids that the notes of a graph give names of relations in the call under way, by folded name."""
     noted = _NOTED.get(None)
     notes = None if noted is None else noted.notes_of(graph)
-    return None if notes is None else await notes.preferred_id(name)
+    return {} if notes is None else await notes.preferred_ids()
 
 
 @dataclass(frozen=True)

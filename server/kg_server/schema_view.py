@@ -26,6 +26,7 @@ from kg_server.names import MAX_LABEL, Names, names_of
 from kg_server.naming.entities import identify
 from kg_server.naming.meaning import Meaning, near_classes, near_relations
 from kg_server.naming.refusals import id_of, is_word
+from kg_server.naming.relations import preferred_relations, without_unused
 from kg_server.notes import MARK, Notes
 from kg_server.ontology import Declared, class_count
 from kg_server.ontology_view import OntologyView
@@ -159,6 +160,7 @@ async def schema_view(
 
     What the notes say of it comes first.
     """
+    notes = None if notes is None else await without_unused(graph, notes)
     for_notes = 0 if notes is None else notes.tokens(int(max_tokens * NOTES_SHARE))
     answer = await _without_notes(graph, meaning, cache, about, max_tokens - for_notes)
     if notes is None or not for_notes:
@@ -182,7 +184,10 @@ async def _without_notes(
     # What is cached holds both, so that no other schema or profile can have the same id.
     seen = await one(cache, (id(schema), id(profile)), first_seen)
     view = _View(graph, meaning, schema, profile, seen.classes, max_tokens)
-    return await one(seen.answers, (about, max_tokens), lambda: view.whole() if about is None else view.about(about))
+    if about is None:
+        return await one(seen.answers, (about, max_tokens), view.whole)
+    preferred = await preferred_relations(graph, about)
+    return await one(seen.answers, (about, max_tokens, preferred), lambda: view.about(about, preferred))
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,8 +253,11 @@ class _View:
         linked = replace(answer, result=answer.result.model_copy(update={"links": links}))
         return linked if linked.tokens <= self.max_tokens else answer
 
-    async def about(self, text: str) -> Answer:
-        """Return all of the class that a text names, or what is like the text, or else near in meaning."""
+    async def about(self, text: str, preferred: Sequence[Iri]) -> Answer:
+        """Return all of the class that a text names, or what is like the text, or else near in meaning.
+
+        The relations that it means by the notes of the graph come first among what is like it.
+        """
         node, profile = id_of(self.graph, text), self.profile
         if node is not None:
             owner = profile.profile_of(node)
@@ -271,9 +279,10 @@ class _View:
         is_relation = any(each.kind != "class" and (each.label or "").casefold() == wanted for each in every)
         if owner is not None and not is_relation:
             return await self._of_class(owner)
-        meant = {node, id_of(self.graph, text, "relation")}
+        meant = {node, id_of(self.graph, text, "relation"), *preferred}
         meant |= {each.relation for each in await self.graph.find_relations(text, limit=MOST_ALIKE)}
         like = await off_loop(lambda: [each for each in every if each.iri in meant or _is_like(wanted, each)])
+        like.sort(key=lambda each: each.iri not in preferred)
         if like:
             return await self._listed([each.with_owners(profile) for each in like], f"Like {quoted}: ")
         relations = {each.entity for each in await near_relations(self.meaning, self.schema, text)}

@@ -130,6 +130,12 @@ async def test_all_that_several_graphs_have_around_a_thing_is_shown_with_its_gra
     assert ["2", "p:einstein", "P569", "1879-03-14", "xsd:date", "facts"] in rows(reply.data["results"])
 
 
+async def test_no_path_leads_from_a_thing_to_itself_under_the_id_of_another_graph() -> None:
+    reply = await call(both(), "GetPath", source="p:einstein", target="Q937", graph=BOTH)
+    assert reply.is_error
+    assert "'p:einstein' and 'Q937' are one thing: Albert Einstein (p:einstein)." in reply.text
+
+
 async def test_a_name_that_linked_things_share_is_not_ambiguous() -> None:
     reply = await call(both(), "Compose", expression="Neighbor[Ulm, country]", graph=BOTH)
     assert reply.data["read"] == {"Ulm": "p:ulm"}

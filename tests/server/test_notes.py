@@ -208,19 +208,33 @@ async def test_a_preferred_name_of_a_relation_means_it_in_every_tool_and_this_is
     assert not reply.is_error, reply.text
     assert "Bergen" in reply.text
     assert "Oslo" not in reply.text
+    misspelt = {key: value.format(name.replace("a", "aa")) for key, value in written.items()}
+    near = await call(graph_of(MISLEADING), tool, Settings(notes=file), **misspelt)
+    assert ("e:r7" in near.text, "e:place" in near.text) == (True, False), near.text
     said = (
         "Read '{}' as headquarters (e:r7)" if tool == "Sparql" else "'{}' is read as headquarters (e:r7), by the notes"
     )
     assert said.format(name) in reply.text
 
 
-async def test_a_preferred_relation_that_the_graph_does_not_use_has_no_effect(
+async def test_a_preferred_relation_that_the_graph_does_not_use_is_not_shown_and_has_no_effect(
     graph_of: Callable[[str], LocalAdapter], tmp_path: Path
 ) -> None:
     file = tmp_path / "notes.md"
-    file.write_text("## Prefer\n- location: e:none\n")
-    reply = await call(graph_of(MISLEADING), "GetNeighbor", Settings(notes=file), entity="e:acme", relation="location")
+    file.write_text("## Prefer\n- location: e:none\n- seat: e:r7\n")
+    settings, graph = Settings(notes=file), graph_of(MISLEADING)
+    reply = await call(graph, "GetNeighbor", settings, entity="e:acme", relation="location")
     assert "Oslo" in reply.text
+    assert await told(settings, graph) == ["note | Prefer: seat means e:r7"]
+
+
+async def test_schema_about_a_preferred_name_begins_with_the_relation_that_it_means(
+    graph_of: Callable[[str], LocalAdapter], tmp_path: Path
+) -> None:
+    file = tmp_path / "notes.md"
+    file.write_text("## Prefer\n- location: e:r7\n")
+    reply = await call(graph_of(MISLEADING), "Schema", Settings(notes=file), about="location")
+    assert [line.split(" | ")[1] for line in reply.lines[1:]] == ["headquarters (e:r7)", "location (e:place)"]
 
 
 async def test_each_of_several_graphs_has_its_own_notes(tmp_path: Path) -> None:

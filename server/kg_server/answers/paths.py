@@ -12,14 +12,14 @@ import anyio.to_thread
 import numpy as np
 
 from kg_adapters.embedding.lexical import lexical_scores
-from kg_adapters.errors import BackendTimeout
+from kg_adapters.errors import BackendTimeout, InvalidRequest
 from kg_adapters.index.builder import IndexBuilder
 from kg_adapters.index.paths.search import UNKNOWN_DEGREE, find_paths_in_index
 from kg_adapters.models import Count, Degree, NeighborPage, Path, PathRequest, PathsFound
 from kg_adapters.protocol import KGAdapter, SupportsJoins, SupportsPaths, known_profile
 from kg_adapters.requests import NeighborRequest, check_path_request
 from kg_adapters.terms import BlankNode, Iri, Node, Triple, node_key
-from kg_boundary.shown import counted, listed
+from kg_boundary.shown import counted, in_quotes, listed
 from kg_server.answers.intermediates import with_intermediates
 from kg_server.answers.results import MOST_HOPS, Answer, AnswerRows, Line, Over, PathsResult, Piece, Status, fitted_rows
 from kg_server.names import Names, names_of, terms_of
@@ -245,6 +245,12 @@ async def paths_between(
     """
     start, is_class = await _end(graph, source)
     end, both_classes = await _end(graph, target)
+    if start == end and source != target:
+        thing = (await names_of(graph, [start])).entity(start)
+        raise InvalidRequest(
+            f"{in_quotes(source)} and {in_quotes(target)} are one thing: {thing}. Name two different entities, or ask "
+            "for the neighbours of the one."
+        )
     profile = await known_profile(graph)
     request = PathRequest(
         start,

@@ -16,7 +16,6 @@ from kg_server.commands import options
 from kg_server.commands.invocation import invocation
 from kg_server.commands.noted_examples import asked_examples, called, move_solved, wrong_example
 from kg_server.commands.output import ExitCode, say, text_of, warn
-from kg_server.naming.refusals import id_of
 from kg_server.notes import Example, Notes, notes_file, read_notes
 from kg_server.settings import APP, Settings
 
@@ -77,9 +76,11 @@ async def problems_of(notes: Notes, graph: KGAdapter, client: "Client", seconds:
         client: A client of a server of it, which makes the calls of examples.
         seconds: How long all calls may take; examples behind them are counted as not checked.
     """
+    from kg_server.naming.relations import used_relation
+
     problems = list(notes.problems)
     for preferred in notes.preferred:
-        if not await _is_relation(graph, preferred.relation):
+        if await used_relation(graph, preferred.relation) is None:
             quoted = in_quotes(preferred.relation)
             problems.append(f"Line {preferred.number}: {quoted} is not the id of a relation that this graph uses.")
     checked = 0
@@ -93,15 +94,6 @@ async def problems_of(notes: Notes, graph: KGAdapter, client: "Client", seconds:
     if checked < len(notes.examples):
         problems.append(f"{len(notes.examples) - checked} examples were not checked within {seconds:g} seconds.")
     return problems
-
-
-async def _is_relation(graph: KGAdapter, text: str) -> bool:
-    """Return whether a text is the id of a relation that a fact has."""
-    relation = id_of(graph, text, "relation")
-    if relation is None:
-        return False
-    described = (await graph.describe([relation])).get(relation)
-    return described is not None and "relation" in described.roles
 
 
 def notes(

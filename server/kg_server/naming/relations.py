@@ -8,7 +8,7 @@ that are called so.
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final, TypeAlias
 from typing import Literal as Choice
@@ -29,7 +29,7 @@ from kg_server.answers.results import Verdict
 from kg_server.names import MAX_LABEL, Names, names_of, plural
 from kg_server.naming.misspelling import slips_between, words_of
 from kg_server.naming.refusals import NoSuchRelation, id_of
-from kg_server.notes import preferred_id
+from kg_server.notes import Notes, preferred_ids
 from kg_server.ontology import PROPERTY_KINDS
 
 Sort: TypeAlias = Choice["relation", "feature"]
@@ -173,7 +173,7 @@ async def relation_of(
     relation = await _as_id(graph, text)
     if relation is not None and (trusting or await _occurs(graph, relation)):
         return Chosen((relation,))
-    if preferred := await _preferred(graph, text):
+    if preferred := await preferred_relations(graph, text):
         return Chosen(preferred, text, preferred=True)
     found = await graph.find_relations(text, limit=_FOUND)
     called = _same(graph, text, found)
@@ -190,16 +190,15 @@ async def relation_of(
     raise await _refusal(graph, text, relation, sort, there, sample)
 
 
-async def _preferred(graph: KGAdapter, text: str) -> tuple[Iri, ...]:
+async def preferred_relations(graph: KGAdapter, text: str) -> tuple[Iri, ...]:
     """Return the relations that a name means by the notes of the graph's owner; none where they do not say so.
 
     Of several graphs as one, those whose notes do not say so add the relations that they call so.
     """
     if not isinstance(graph, FederatedGraph):
-        preferred = await preferred_id(graph, text)
-        relation = None if preferred is None else await _as_id(graph, preferred)
-        return (relation,) if relation is not None and await _occurs(graph, relation) else ()
-    found = [await _preferred(member, text) for member in graph.members]
+        preferred = (await preferred_ids(graph)).get(fold(text))
+        return () if preferred is None or (relation := await used_relation(graph, preferred)) is None else (relation,)
+    found = [await preferred_relations(member, text) for member in graph.members]
     if not any(found):
         return ()
     for place, member in enumerate(graph.members):
@@ -207,6 +206,26 @@ async def _preferred(graph: KGAdapter, text: str) -> tuple[Iri, ...]:
             called = _same(member, text, await member.find_relations(text, limit=_FOUND))
             found[place] = tuple(each.relation for each in called)
     return tuple(dict.fromkeys(chain.from_iterable(found)))
+
+
+async def _as_noted(graph: KGAdapter, text: str, found: Sequence[RelationCandidate]) -> Sequence[RelationCandidate]:
+    """Return what a text may name, where a name that it misspells means what notes prefer and nothing else."""
+    words, meant, taken = words_of(text), dict[Iri, str](), set[str]()
+    for member in graph.members if isinstance(graph, FederatedGraph) else (graph,):
+        for name in await preferred_ids(member):
+            if slips_between(words, words_of(name)) and (preferred := await preferred_relations(graph, name)):
+                taken.add(name)
+                meant |= dict.fromkeys(preferred, name)
+    noted = [RelationCandidate(each, 1.0, "text", name) for each, name in meant.items()]
+    return [*noted, *(each for each in found if each.relation not in meant and fold(each.matched_text) not in taken)]
+
+
+async def without_unused(graph: KGAdapter, notes: Notes) -> Notes:
+    """Return notes without the preferred ids that no fact has. A remote graph is not asked for it."""
+    if graph.remote:
+        return notes
+    used = [each for each in notes.preferred if await used_relation(graph, each.relation) is not None]
+    return replace(notes, preferred=tuple(used))
 
 
 async def _names(graph: KGAdapter, text: str) -> Iri | None:
@@ -252,9 +271,9 @@ async def relations_named(graph: KGAdapter, text: str) -> tuple[Verdict, Sequenc
     relation = await _as_id(graph, text)
     if relation is not None and await _occurs(graph, relation):
         return "exact", [RelationCandidate(relation, 1.0, "id", text)]
-    if preferred := await _preferred(graph, text):
+    if preferred := await preferred_relations(graph, text):
         return "exact", [RelationCandidate(each, 1.0, "alias", text) for each in preferred]
-    found = await graph.find_relations(text, limit=_FOUND)
+    found = await _as_noted(graph, text, await graph.find_relations(text, limit=_FOUND))
     if called := _same(graph, text, found):
         return "exact", called
     if (label := await _names(graph, text)) is not None:
@@ -288,6 +307,12 @@ async def _as_id(graph: KGAdapter, text: str) -> Iri | None:
         raise read_differently(text, known)
     node = known[0] if known else id_of(graph, text, "relation")
     return node if isinstance(node, Iri) else None
+
+
+async def used_relation(graph: KGAdapter, text: str) -> Iri | None:
+    """Return the relation that a text is the id of, if a fact has it."""
+    relation = await _as_id(graph, text)
+    return relation if relation is not None and await _occurs(graph, relation) else None
 
 
 async def _occurs(graph: KGAdapter, relation: Iri) -> bool:
@@ -350,7 +375,7 @@ async def _refusal(
         return NoSuchRelation(declared)
     meant = text if relation is None else relation.local_part
     near = (await _named(graph, there)).find(meant, _SUGGESTED) or await graph.find_relations(meant, limit=_SUGGESTED)
-    suggested = [each.relation for each in near]
+    suggested = [each.relation for each in await _as_noted(graph, meant, near)]
     inverse_of = (await known_profile(graph)).inverse_of
     inverses = [inverse_of(each) for each in suggested]
     names = await names_of(graph, [*suggested, *filter(None, inverses), *nodes[:1], *there[:_LISTED]])
