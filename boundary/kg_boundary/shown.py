@@ -21,6 +21,7 @@ import logging
 import re
 from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 from types import TracebackType
 from typing import Final, TypeAlias
 
@@ -229,3 +230,30 @@ def in_plain_words(message: str) -> str:
     for theirs, ours in _KINDS:
         said = said.replace(theirs, ours)
     return said
+
+
+_PART: Final = r"[^\s/\\'\"`,;:()<>|*?]+"
+
+
+class FileNames:
+    """Replaces the path of a file or folder by its name.
+
+    A path begins with a known folder or with a folder at the root of this machine; IRIs and paths in them are kept.
+
+    Args:
+        folders: Known folders, whose names may contain spaces.
+    """
+
+    def __init__(self, folders: Iterable[Path]) -> None:
+        known = {str(form) for folder in folders for form in (folder.absolute(), folder.resolve())}
+        self._known = [(folder, Path(folder).name) for folder in sorted(known, key=len, reverse=True) if folder != "/"]
+        roots = "|".join(re.escape(entry.name) for entry in Path("/").iterdir())
+        self._path = re.compile(
+            rf"(?<![\w/.:~%-])(?:file://)?(?:/(?:{roots})|[A-Za-z]:)(?:[/\\]{_PART})*[/\\]({_PART})[/\\]?"
+        )
+
+    def shown(self, text: str) -> str:
+        """Return a text in which paths are names."""
+        for folder, name in self._known:
+            text = text.replace(f"{folder}/", "").replace(folder, name)
+        return self._path.sub(r"\1", text)

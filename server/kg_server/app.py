@@ -2,11 +2,9 @@
 
 import json
 import logging
-import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cache, partial
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import anyio
@@ -27,7 +25,7 @@ from kg_adapters.errors import InvalidRequest, KGError
 from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import KGAdapter
 from kg_boundary.secrets import Redactor
-from kg_boundary.shown import visible_lines
+from kg_boundary.shown import FileNames, visible_lines
 from kg_server.compose.tool import ComposeTool
 from kg_server.concurrency import load
 from kg_server.graphs import GraphSet, ServedGraph
@@ -49,33 +47,6 @@ if TYPE_CHECKING:
 
 
 logger = logging.getLogger(__name__)
-
-_PART: Final = r"[^\s/\\'\"`,;:()<>|*?]+"
-
-
-class FileNames:
-    """Replaces the path of a file or folder by its name.
-
-    A path begins with a known folder or with a folder at the root of this machine; IRIs and paths in them are kept.
-
-    Args:
-        folders: Known folders, whose names may contain spaces.
-    """
-
-    def __init__(self, folders: Iterable[Path]) -> None:
-        known = {str(form) for folder in folders for form in (folder.absolute(), folder.resolve())}
-        self._known = [(folder, Path(folder).name) for folder in sorted(known, key=len, reverse=True) if folder != "/"]
-        roots = "|".join(re.escape(entry.name) for entry in Path("/").iterdir())
-        self._path = re.compile(
-            rf"(?<![\w/.:~%-])(?:file://)?(?:/(?:{roots})|[A-Za-z]:)(?:[/\\]{_PART})*[/\\]({_PART})[/\\]?"
-        )
-
-    def shown(self, text: str) -> str:
-        """Return a text in which paths are names."""
-        for folder, name in self._known:
-            text = text.replace(f"{folder}/", "").replace(folder, name)
-        return self._path.sub(r"\1", text)
-
 
 _ANSWER: Final = TypeAdapter(dict[str, object])
 
@@ -321,8 +292,7 @@ def build_server(
         timeout_s=settings.timeout_s,
         graphs=graphs,
     )
-    files = FileNames((settings.data_folder, settings.cache_folder))
-    server.middleware.append(Withholding(settings.redactor, files))
+    server.middleware.append(Withholding(settings.redactor, graphs.files))
     if watchers:
         from kg_server.serving.audit import Accounting
 

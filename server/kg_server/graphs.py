@@ -21,7 +21,7 @@ from kg_adapters.open_options import OnProgress, Progress
 from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import KGAdapter, SupportsLearning, SupportsSnapshots, SupportsSparql
 from kg_adapters.registry import path_of
-from kg_boundary.shown import in_quotes, listed
+from kg_boundary.shown import FileNames, in_quotes, listed
 from kg_server.concurrency import all_of, together
 from kg_server.naming.meaning import Meaning, SharedEmbedder
 from kg_server.naming.refusals import unknown_name
@@ -141,6 +141,16 @@ class ServedGraph:
         return self._known
 
     @property
+    def error(self) -> KGError | None:
+        """Why it could not be opened the last time; None where it is open, or nobody tried."""
+        return self._error
+
+    @property
+    def untried(self) -> bool:
+        """Whether nobody has needed it yet."""
+        return self._known is None and self._opening is None
+
+    @property
     def remote(self) -> bool:
         """Whether its answers come over a network, as far as that can be known before it is open."""
         if self._known is not None:
@@ -250,6 +260,7 @@ class GraphSet:
     def __init__(self, graphs: Sequence[ServedGraph], settings: Settings, embedder: SharedEmbedder) -> None:
         self.settings = settings
         self.embedder = embedder
+        self.files = FileNames((settings.data_folder, settings.cache_folder))
         self._graphs = tuple(graphs)
 
     @classmethod
@@ -331,7 +342,8 @@ class GraphSet:
     ) -> Mapping[str, T | KGError]:
         """Ask graphs side by side, and return by their names what each gives, or why it gives nothing.
 
-        None delays the others beyond its share of the time that a call of it may take.
+        None delays the others beyond its share of the time that a call of it may take. Why one gives nothing is to
+        stand in an answer: it is without secrets and folders.
 
         Args:
             question: What each is asked.
@@ -346,7 +358,18 @@ class GraphSet:
 
         asked = self._graphs if graphs is None else graphs
         found = await together([partial(within, each) for each in asked], at_once=len(asked))
+        for each in found:
+            if isinstance(each, KGError):
+                each.args = (self.reason(each),)
         return dict(zip([each.name for each in asked], found, strict=True))
+
+    def reason(self, error: KGError) -> str:
+        """Return the text of an error as an answer shows it: without secrets and the folders of files."""
+        without = self.settings.redactor.text(str(error))
+        shown = self.files.shown(without)
+        if shown != without:
+            logger.warning("Shown to a client without its folders: %s", without)
+        return shown
 
     async def aclose(self) -> None:
         """Close all graphs."""

@@ -1,11 +1,13 @@
 """What a model reads once of the server: which tool answers what, of the tools that its caller may call."""
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any, Final
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
 from kg_boundary.shown import in_quotes, shown_within
+from kg_server.concurrency import together
 from kg_server.graphs import GraphSet, ServedGraph
 from kg_server.schema import MAX_EXAMPLE, facts_with_examples, in_brief
 
@@ -14,8 +16,10 @@ SEVERAL: Final = """\
 Answer from these knowledge graphs, and cite their triples. The argument `graph` names one; without it Retrieve asks \
 all, other tools the first."""
 NOT_OPEN: Final = "not open yet"
+FAILED: Final = "cannot be opened"
 ELSEWHERE: Final = "elsewhere, Schema tells what it knows"
 MAX_LINE: Final = 60
+MAX_REASON: Final = 100
 INSTRUCTIONS: Final = """\
 {beginning}
 {ways}
@@ -69,17 +73,27 @@ def _beginning(graph: ServedGraph, tools: Collection[str], about: str) -> str:
     return ONE.format(name=in_quotes(graph.name, MAX_EXAMPLE), facts=facts)
 
 
-async def lines_of(graphs: GraphSet) -> Sequence[str]:
-    """Return a line for each of several graphs: what it is about, how large it is, which kinds of facts it has."""
-    return [f"{each.name}: {await _described(each)}" for each in graphs.all] if graphs.several else ()
+async def lines_of(graphs: GraphSet, within_s: float = 0) -> Sequence[str]:
+    """Return a line for each of several graphs: what it is about, how large it is, which kinds of facts it has.
+
+    Args:
+        graphs: The graphs.
+        within_s: How many seconds to wait for those on this machine that nobody has needed yet.
+    """
+    if not graphs.several:
+        return ()
+    if within_s and (untried := [each for each in graphs.all if each.untried and not each.remote]):
+        await together([partial(each.opened, within_s) for each in untried], at_once=len(untried))
+    return [f"{each.name}: {await _described(each, graphs)}" for each in graphs.all]
 
 
-async def _described(graph: ServedGraph) -> str:
+async def _described(graph: ServedGraph, graphs: GraphSet) -> str:
     here, parts = graph.known, list[str]()
     if about := (await graph.notes.read()).about:
         parts.append(shown_within(about, MAX_LINE))
     if here is None:
-        return "; ".join((*parts, NOT_OPEN))
+        why = NOT_OPEN if graph.error is None else f"{FAILED}: {shown_within(graphs.reason(graph.error), MAX_REASON)}"
+        return "; ".join((*parts, why))
     profile = here.profile
     if profile is None and not here.adapter.remote:
         profile = await here.adapter.profile()

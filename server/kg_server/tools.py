@@ -45,6 +45,8 @@ MAX_TEXTS: Final = 50
 """How many texts one call of Retrieve takes."""
 _LEAST_ROOM: Final = 300
 """How many tokens of an answer that several graphs share each of them has at least."""
+_SHARE_OF_OTHERS: Final = 0.5
+"""What part of the time of Schema the other graphs have to open, where a command has only just begun."""
 _SEARCHING_SHARE: Final = 0.9
 """What part of its time observe searches; what is left is for the entities and the answer."""
 
@@ -298,7 +300,8 @@ class Tools:
 
         here = await self._graphs.opened(graph)
         notes = await here.notes.read()
-        others = await lines_of(self._graphs) if graph is None and about is None else ()
+        within_s = here.settings.timeout_s * _SHARE_OF_OTHERS
+        others = await lines_of(self._graphs, within_s) if graph is None and about is None else ()
         budget = (max_tokens or self._settings.max_tokens) - sum(map(token_count, others))
         answer = await schema_view(
             here.adapter, here.meaning, here.schemas, about=about, max_tokens=budget, notes=notes

@@ -124,13 +124,15 @@ async def test_retrieve_without_a_graph_asks_all_and_names_the_one_that_does_not
         japan = await served.call("Retrieve", text="Japan")
         one = await served.call("Retrieve", text="Japan", graph="wikidata")
         nothing = await served.call("Retrieve", text="Japan", type="no such class", graph="japan")
+        near = await served.call("Retrieve", text="Japan Tokyo", graph=None)
     assert [row[0] for row in rows(japan.data["candidates"])] == ["Q17", "Q17"]
     assert [row[-1] for row in rows(japan.data["candidates"])] == ["japan", "wikidata"]
     assert (japan.data["status"], japan.data["match"]) == ("truncated", "exact")
     assert japan.summary.startswith("japan: Exact: 'Japan' names one thing. cities: ")
     assert [line for line in japan.plain.lines if line.startswith("In ")] == ["In japan:", "In wikidata:"]
     assert [len(row) for row in rows(one.data["candidates"])] == [8]
-    assert nothing.is_error
+    assert nothing.text.startswith("There is no type 'no such class' here. ")
+    assert ":" not in near.summary.removeprefix("japan: ").partition(" cities: ")[0]
 
 
 async def test_a_graph_that_is_still_imported_does_not_hold_up_those_that_are_open(tmp_path: Path) -> None:
@@ -138,6 +140,28 @@ async def test_a_graph_that_is_still_imported_does_not_hold_up_those_that_are_op
     settings = quiet(tmp_path, graphs=graphs)
     async with opening(settings, patience_s=0.7) as served, Client(build_server(served, settings)) as client:
         assert not reply_of(await client.call_tool("Degree", {"entity": "Japan", "graph": "japan"})).is_error
+
+
+async def test_graphs_that_cannot_be_opened_are_named_without_their_folders_and_the_others_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken, missing = tmp_path / "broken.ttl", tmp_path / "missing.ttl"
+    broken.write_text("<a")
+    own = {"japan": {"graph": str(write_graph(tmp_path)), "notes": tmp_path / "nope.md"}}
+    graphs = {**own, "broken": {"graph": str(broken)}, "missing": {"graph": str(missing)}}
+    settings = quiet(tmp_path, graphs=graphs)
+    async with opening(settings, patience_s=60) as served, Client(build_server(served, settings)) as client:
+        found = reply_of(await client.call_tool("Retrieve", {"text": "Tokyo"}))
+        schema = reply_of(await client.call_tool("Schema", {}))
+    warned = capsys.readouterr().err
+    for name in ("japan", "broken", "missing"):
+        assert f"The graph {name}: " in warned
+    assert str(broken) in warned
+    assert [row[-1] for row in rows(found.data["candidates"])] == ["japan"]
+    assert "broken.ttl, line 1" in found.summary
+    assert str(tmp_path) not in json.dumps(found.data) + found.text + schema.text
+    assert [line.partition(":")[0] for line in schema.lines[:3]] == ["japan", "broken", "missing"]
+    assert schema.lines[1].startswith("broken: cannot be opened: ")
 
 
 async def test_an_unknown_graph_is_refused_with_those_that_there_are(tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ from kg_adapters.open_options import OnProgress
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
 from kg_boundary.secrets import Redactor
-from kg_server.app import FileNames, Withholding, build_server
+from kg_boundary.shown import FileNames
+from kg_server.app import Withholding, build_server
 from kg_server.settings import LlmSettings, Settings
 
 SECRET = "correct-horse-battery"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from kg_adapters.errors import InvalidRequest, InvalidSource, KGError
 from kg_adapters.labels import ChosenRelations, chosen_prefixes
+from kg_adapters.links import naming
 from kg_adapters.open_options import OnProgress, ReadingLimits
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.registry import SAMPLES, URLS, WIKIDATA, OpenOptions, hidden_path, open_graph, path_of, require_graph
@@ -150,17 +151,18 @@ async def opening(
         brief = graphs.several or path_of(settings.graph) is not None
         if awaited:
             await asyncio.wait(awaited, timeout=patience_s if brief else None)
-        for task in tasks.values():
+        for graph, task in tasks.items():
             if task.done() and not graphs.several:
                 task.result()
-            task.add_done_callback(partial(_warn_of_failure, settings.redactor))
+            name = graph.name if graphs.several else None
+            task.add_done_callback(partial(_warn_of_failure, settings.redactor, name))
         yield graphs
 
 
-def _warn_of_failure(redactor: Redactor, task: "asyncio.Task[OpenedGraph]") -> None:
+def _warn_of_failure(redactor: Redactor, name: str | None, task: "asyncio.Task[OpenedGraph]") -> None:
     error = None if task.cancelled() else task.exception()
     if isinstance(error, KGError):
-        warn(redactor.message(sentence(error)))
+        warn(redactor.message(sentence(error if name is None else naming(name, error))))
 
 
 @asynccontextmanager
@@ -186,21 +188,38 @@ async def _served(
     embedder = SharedEmbedder(settings)
 
     def graph_of(name: str | None, own: Settings) -> ServedGraph:
-        require_graph(own.graph)
 
         async def opener(note: OnProgress) -> KGAdapter:
             with (showing if name is None else plain_progress)() as progress:
                 return await _open(own, progress, note, imports=imports, serves=serves, name=name, graphs=len(named))
 
-        notes = NotesFile.of(own.graph, own.notes)
+        try:
+            notes = NotesFile.of(own.graph, own.notes)
+        except InvalidRequest as error:
+            if name is None:
+                raise
+            warn(settings.redactor.message(sentence(naming(name, error))))
+            notes = NotesFile(own.notes)
         return ServedGraph(own, embedder, opener, name=name, notes=notes, learns=serves)
 
     named: dict[str | None, Settings] = {name: settings.of(name) for name in settings.graphs} or {None: settings}
+    _require_any([each.graph for each in named.values()])
     graphs = GraphSet([graph_of(name, own) for name, own in named.items()], settings, embedder)
     try:
         yield graphs
     finally:
         await graphs.aclose()
+
+
+def _require_any(graphs: Sequence[str]) -> None:
+    """Fail where none of some graphs is there: of several, one that is not there holds up no other."""
+    first, *others = graphs
+    try:
+        require_graph(first)
+    except InvalidRequest:
+        if not others:
+            raise
+        _require_any(others)
 
 
 async def _open(

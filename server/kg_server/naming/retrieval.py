@@ -9,7 +9,7 @@ from typing import Final, TypedDict
 
 from pydantic import TypeAdapter, ValidationError
 
-from kg_adapters.errors import InvalidRequest, KGError
+from kg_adapters.errors import InvalidRequest, KGError, UnknownName
 from kg_adapters.models import Candidate, Count
 from kg_adapters.protocol import KGAdapter, SupportsSearchNote
 from kg_adapters.terms import Node
@@ -33,6 +33,7 @@ _MOST_LINKED: Final = 20
 """Of how many things it is shown which other graphs have them."""
 _MOST_SHOWN: Final = 100
 """How many namesakes are shown, where they fit."""
+_NEAR: Final = " Near, not the same:"
 _WEAKEST_FIRST: Final[Sequence[Verdict]] = ("none", "loose", "close", "exact")
 
 
@@ -76,7 +77,9 @@ def grouped(found: Mapping[str, Answer | KGError], places: Mapping[str, Mapping[
 
 def _verdicts(found: Mapping[str, Answer | KGError]) -> Iterator[str]:
     for name, each in found.items():
-        yield f"{name}: {each if isinstance(each, KGError) else each.result.summary}"
+        # The lines of each graph stand further below.
+        said = str(each) if isinstance(each, KGError) else each.result.summary
+        yield f"{name}: {said.replace(_NEAR, ' What is near is not the same.')}"
 
 
 def _best(verdicts: Sequence[Verdict]) -> Verdict:
@@ -149,7 +152,7 @@ async def retrieval(
     if "" in texts:
         which = f"Item {texts.index('') + 1} of the texts" if len(texts) > 1 else "The text"
         raise InvalidRequest(f"{which} is blank. Give a name, or words that describe what you look for.")
-    kind = None if type is None else await class_of(graph, type)
+    kind = None if type is None else await _kind(graph, type)
     found: Sequence[Identity] = await identify(graph, list(dict.fromkeys(texts)), type=kind)
     if isinstance(text, str) and not found[0].named:
         found = await _listed(graph, found[0], kind)
@@ -183,6 +186,14 @@ async def retrieval(
         return whole if fits else fitted(lambda count: build(count, {}), most, max_tokens)
 
     return await off_loop(fit, _COMPARED * len(identities))
+
+
+async def _kind(graph: KGAdapter, text: str) -> Node:
+    """Return the class that the type stands for, or fail with an error that is about the type."""
+    try:
+        return await class_of(graph, text)
+    except UnknownName as error:
+        raise InvalidRequest(f"There is no type {in_quotes(text, MAX_LABEL)} here. {error}") from error
 
 
 class _CardFields(TypedDict):
@@ -346,7 +357,7 @@ def _verdict(identity: Identity, shown: Sequence[Candidate], asked: _Asked, name
         others = f", the name of {len(identity.named)} things{cut}" if several else ""
         return f"Close: read {text} as {meant}{others}."
     if shown:
-        return f"No entity{among} matches {text}. Near, not the same:"
+        return f"No entity{among} matches {text}.{_NEAR}"
     less = " without the type," if asked.kind is not None else ""
     listed = ", and several names as a list" if "," in identity.text else ""
     return f"No entity{among} matches {text}. Try{less} another spelling or fewer words{listed}."

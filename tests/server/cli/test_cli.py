@@ -109,6 +109,7 @@ def test_commands_work_over_several_graphs(cli: CommandLine, tmp_path: Path) -> 
     every = cli.run("call", "Retrieve", "Tokyo", *graphs)
     table = cli.run("call", "Retrieve", "Tokyo", "--output", "csv", *graphs)
     one = cli.run("call", "Degree", "Tokyo", "graph=japan", *graphs)
+    schema = cli.run("call", "Schema", *graphs)
     listed = cli.run("tools", "Degree", *graphs)
     typed = cli.run_given("Tokyo\nDegree Japan graph=japan\n", "shell", "sample:world", graphs[-1])
     checked = cli.run("doctor", "world=sample:world", graphs[-1], "--json", KG_SEXTANT_LINKS="P36,zz:isbn,wdt:P999")
@@ -120,6 +121,7 @@ def test_commands_work_over_several_graphs(cli: CommandLine, tmp_path: Path) -> 
         "japan",
     ]
     assert "Tokyo (Q1490)" in one.out
+    assert "\njapan: 2 things" in schema.out
     assert "graph  " in listed.out
     assert "Japan (Q17) has 1 distinct neighbour" in typed.out
     told = [finding["text"] for finding in json.loads(checked.out)["findings"]]
