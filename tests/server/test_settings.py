@@ -372,6 +372,11 @@ def test_a_graph_whose_name_cannot_be_used_is_refused(words: list[str], said: st
         ("[graphs.people]\nendpoint.user = 'ada'", "The setting graphs.people.endpoint is wrong: user and password"),
         ("graphs = 'people'", "Unknown setting: graphs in the file"),
         ("graphs.people = 7", "graphs.people in the file"),
+        ("[graphs]\npeople = 'a.ttl'\nPEOPLE = 'b.ttl'", "are called people: capital letters make no other name."),
+        (
+            "graph = 'sample'\n[graphs.people]",
+            "is one graph, beside those by their names: people. Remove graph to serve",
+        ),
     ],
 )
 def test_a_wrong_setting_of_a_graph_is_named_with_the_graph(tmp_path: Path, text: str, said: str) -> None:

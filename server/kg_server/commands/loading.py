@@ -185,6 +185,7 @@ def load_settings(
         _Environment({variable(name): str(entry.value) for name, entry in in_environment.items()}),
         InitSettingsSource(_Sourced, _nested(in_file)),
     )
+    _require_one_choice(entries.get("graph"), tables)
     words = words or _words(entries["graph"].value if "graph" in entries else None)
     listed = [NamedGraph(name, None) for name, own in tables.items() if "graph" in own]
     chosen = named_graphs(words, tables) if words else listed
@@ -286,6 +287,21 @@ def _of_graph(
         else _Entry("graph", "the graph", _COMMAND_LINE, graph)
     )
     return entries
+
+
+def _require_one_choice(graph: _Entry | None, tables: Mapping[str, Mapping[str, _Entry]]) -> None:
+    """Refuse a setting `graph` beside graphs by their names, none of which it chooses.
+
+    What is chosen on the command line, or in the environment over a file, wins as for every setting.
+    """
+    named = {name: own["graph"].origin for name, own in tables.items() if "graph" in own}
+    if graph is None or graph.origin == _COMMAND_LINE or str(graph.value).lower() in named:
+        return
+    if named and (graph.origin != _ENVIRONMENT or _ENVIRONMENT in named.values()):
+        raise InvalidRequest(
+            f"{graph.written} in {graph.origin} is one graph, beside those by their names: {', '.join(named)}. Remove "
+            f"{graph.written} to serve these, or name that graph too, as {graph.form(f'{_GRAPHS}.NAME')}."
+        )
 
 
 def _require_credentials_of_one(graphs: Mapping[str, Mapping[str, _Entry]]) -> None:
@@ -401,8 +417,14 @@ def _table_entries(table: Mapping[str, object], before: str, origin: str) -> Ite
         if inner is None:
             yield _Entry(name, name, origin, value)
         elif name == _GRAPHS:
+            names = [graph_name(graph) for graph in inner]
             for graph, own in inner.items():
                 place = f"{_GRAPHS}.{graph_name(graph)}"
+                if names.count(graph_name(graph)) > 1:
+                    raise InvalidRequest(
+                        f"Two graphs in {origin} are called {graph_name(graph)}: capital letters make no other name. "
+                        "Give one of them another."
+                    )
                 settings = _table(own)
                 # A graph may be called as it is: `[graphs.wikidata]`.
                 yield _Entry(place, place, origin, graph if settings is not None else own)
