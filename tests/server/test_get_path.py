@@ -118,7 +118,7 @@ async def test_hubs_are_named_when_they_are_skipped_and_walked_on_demand(hub: Lo
 async def test_wrong_ends_are_refused(tokyo: LocalAdapter) -> None:
     assert "no entity 'Q424242'" in await refusal(tokyo, "GetPath", source="Q1490", target="Q424242")
     assert "No entity matches 'Osaka'" in await refusal(tokyo, "GetPath", source="Osaka", target="Q17")
-    assert "are both" in await refusal(tokyo, "GetPath", source="Q1490", target="wd:Q1490")
+    assert "are one thing" in await refusal(tokyo, "GetPath", source="Q1490", target="wd:Q1490")
     assert "less than or equal to 4" in await refusal(tokyo, "GetPath", source="Q1490", target="Q17", max_hops=9)
 
 
