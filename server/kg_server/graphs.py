@@ -301,21 +301,23 @@ class GraphSet:
         return any(each.remote for each in self._graphs)
 
     def chosen(self, graph: str | Sequence[str] | None) -> Sequence[ServedGraph]:
-        """Return the graphs that an argument names, each once; the first where it names none.
+        """Return the graphs that an argument names, each once, in small letters or capitals; the first without it.
 
         Raises:
-            InvalidRequest: There is no graph of that name.
+            InvalidRequest: There is no graph of that name, or it holds no name.
         """
         if graph is None:
             return (self.first,)
-        names = dict.fromkeys([graph] if isinstance(graph, str) else graph)
-        known = dict(zip(self.names, self._graphs, strict=True))
-        for name in names:
-            if name not in known:
-                raise InvalidRequest(unknown_name("This server", "graph", name, known))
-        return [known[name] for name in names] or (self.first,)
+        names = {each.lower(): each for each in ([graph] if isinstance(graph, str) else graph)}
+        known = {each.name.lower(): each for each in self._graphs}
+        if not names:
+            raise InvalidRequest(f"graph holds no name. Leave it out, or give it one of {', '.join(self.names)}.")
+        for folded, name in names.items():
+            if folded not in known:
+                raise InvalidRequest(unknown_name("This server", "graph", name, self.names))
+        return [known[each] for each in names]
 
-    def only_first(self, named: Sequence[str]) -> str:
+    def only_first(self, named: Sequence[str] | None) -> str:
         """Return the sentence that a call asked the first graph alone, of several, unless it named graphs."""
         if named or not self.several:
             return ""
@@ -420,11 +422,28 @@ async def answered(graphs: Sequence[ServedGraph], most_s: float | None, ask: Cal
         return await consistently([each.adapter for each in opened], ask)
 
 
-def graph_names(given: object) -> Sequence[str]:
-    """Return the names of graphs that an argument holds, one or a list, also in JSON; none of what is neither."""
-    if isinstance(given, str) and not given.lstrip().startswith("["):
-        return [given]
+def graph_names(given: object) -> Sequence[str] | None:
+    """Return the names of graphs that an argument holds, one or several; None of what is neither."""
+    if isinstance(given, str):
+        # Behind commas, as a list in JSON, or what a shell leaves of that: no name has these marks.
+        parts = given.strip().removeprefix("[").removesuffix("]").split(",")
+        return [name for each in parts if (name := each.strip(" \t\n\"'"))]
     try:
-        return _NAMES.validate_json(given) if isinstance(given, str) else _NAMES.validate_python(given or [])
+        return None if given is None else _NAMES.validate_python(given)
     except ValidationError:
-        return ()  # The tool refuses it with the reason.
+        return None  # The tool refuses it with the reason.
+
+
+def graph_argument(tool: str, graphs: Sequence[ServedGraph], *, takes_list: bool) -> str | list[str]:
+    """Return the names of graphs as the argument of a tool.
+
+    Raises:
+        InvalidRequest: It takes one, and these are several.
+    """
+    names = [each.name for each in graphs]
+    if len(names) > 1 and not takes_list:
+        raise InvalidRequest(
+            f"{tool} asks one graph at a time: give graph one of {', '.join(names)}. Retrieve without graph asks all, "
+            "and GetPath and Compose take a list."
+        )
+    return names if len(names) > 1 else names[0]

@@ -36,7 +36,7 @@ from kg_adapters.open_options import setting
 from kg_boundary.shown import clipped, in_plain_words, in_quotes, visible_line, visible_lines
 from kg_server.answers.results import Result, located
 from kg_server.callers import caller
-from kg_server.graphs import GraphSet, ServedGraph, answered, graph_names
+from kg_server.graphs import GraphSet, ServedGraph, answered, graph_argument, graph_names
 from kg_server.naming.refusals import MAX_ECHO, is_about_unknown, unknown_name
 from kg_server.serving.messages import LISTEN
 from kg_server.serving.stdio import Channel, StdioLimits, standard_streams
@@ -282,6 +282,8 @@ class SextantServer(MCPServer[None]):
             place = self._graphs.only_first(graph_names(arguments.get(GRAPH)))
         try:
             graphs = self._asked(name, arguments)
+            if graph_names(arguments.get(GRAPH)) is not None:
+                arguments = {**arguments, GRAPH: graph_argument(name, graphs, takes_list="items" in known[GRAPH])}
             timeout_s = self._seconds(graphs)
             with watching_completeness():
                 most_s = None if name in self._unlimited else timeout_s
@@ -301,12 +303,12 @@ class SextantServer(MCPServer[None]):
         """Return the graphs that a call of a tool is about.
 
         Raises:
-            InvalidRequest: There is no graph of a name.
+            InvalidRequest: There is no graph of a name, or the argument holds no name.
         """
         if self._graphs is None:
             return ()
         names = graph_names(arguments.get(GRAPH))
-        if not names and self._graphs.several and name in self._spanning:
+        if names is None and self._graphs.several and name in self._spanning:
             return ()
         return self._graphs.chosen(names)
 

@@ -220,9 +220,9 @@ async def test_who_names_no_graph_and_finds_nothing_learns_which_was_asked() -> 
 async def test_facts_of_paths_and_expressions_over_several_graphs_can_be_kept() -> None:
     path = await call(both(), "GetPath", source="Mileva", target="Q183", graph=BOTH)
     around = await call(both(), "Compose", expression="Neighbor[Q937]", graph=BOTH)
-    facts = [*path.lines, *around.lines]
+    facts = [*path.lines, *around.lines, "Ulm (Q3012) | country (P17) [FACTS] | Germany (Q183)"]
     kept = await call(both(), "memory-append", triples=facts)
-    assert kept.data["status"] == "ok", kept.text
+    assert (kept.data["status"], kept.data["refused"]) == ("ok", []), kept.text
 
 
 @pytest.mark.parametrize("fault", [BackendUnavailable("Connection refused."), None])

@@ -96,8 +96,15 @@ async def test_an_expression_goes_over_files_an_endpoint_and_wikidata_together(t
             "Compose", expression="Neighbor[Japan, -country]", graph=["cities", "japan", "wikidata"]
         )
         path = await served.call("GetPath", source="Tokyo", target="Q17", graph=["wikidata", "japan"])
+        written = [
+            await served.call("GetPath", source="Tokyo", target="Q17", graph=graph)
+            for graph in ('["wikidata", "japan"]', "[wikidata,japan]", "WIKIDATA, Japan")
+        ]
+        alone = await served.call("Degree", entity="Q17", graph=["Wikidata"])
     assert [row[3] for row in rows(found.data["results"])] == ["example:kyoto", "Q1490"]
     assert path.lines[0].startswith("Tokyo (Q1490) -[country (P17) [wikidata]]-> Japan (Q17)")
+    assert written == [path] * 3
+    assert not alone.is_error
 
 
 async def test_a_graph_that_hangs_holds_up_no_call_of_another(tmp_path: Path) -> None:
@@ -167,7 +174,11 @@ async def test_graphs_that_cannot_be_opened_are_named_without_their_folders_and_
 async def test_an_unknown_graph_is_refused_with_those_that_there_are(tmp_path: Path) -> None:
     async with three(tmp_path) as served:
         wrong = await served.call("Retrieve", text="Japan", graph="citis")
-    assert wrong.is_error
+        none = await served.call("Compose", expression="Neighbor[Japan]", graph=[])
+        several = await served.call("Schema", graph=["japan", "cities"])
+    assert [wrong.is_error, none.is_error, several.is_error] == [True] * 3
+    assert none.text == "graph holds no name. Leave it out, or give it one of japan, cities, wikidata."
+    assert several.text.startswith("Schema asks one graph at a time: give graph one of japan, cities. Retrieve without")
     assert (
         wrong.text == "This server has no graph 'citis'. Did you mean cities? Its graphs are cities, japan, wikidata."
     )

@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.registry import SAMPLES, URLS, path_of
+from kg_adapters.registry import SAMPLES, URLS, path_of, require_graph
 from kg_boundary.addresses import masked
 from kg_boundary.shown import in_quotes
 from kg_server.settings import Settings
@@ -52,7 +52,8 @@ def named_graphs(words: Sequence[str], known: Collection[str]) -> list[NamedGrap
         known: The names of graphs of the settings.
 
     Raises:
-        InvalidRequest: A name has a wrong form, cannot be derived, or two graphs would have the same.
+        InvalidRequest: A word is no graph and no such name, a name has a wrong form or cannot be derived, or two
+            graphs would have the same.
     """
     found = [_named(word, known) for word in words]
     if len(found) < 2:
@@ -73,6 +74,13 @@ def graph_words(settings: Settings) -> Sequence[str]:
 def _named(word: str, known: Collection[str]) -> NamedGraph:
     if word.lower() in known:
         return NamedGraph(word.lower(), None)
+    if known and _NAME.fullmatch(word.lower()):
+        try:
+            require_graph(word)
+        except InvalidRequest as error:
+            from kg_server.naming.refusals import unknown_name
+
+            raise InvalidRequest(unknown_name("Your configuration", "graph", word, known)) from error
     written, equals, graph = word.partition("=")
     # A file may be called like that, and a URL may have a query.
     if not equals or _LOOKS_LIKE_A_NAME.fullmatch(written) is None or path_of(word) is not None:

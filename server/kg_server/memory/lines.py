@@ -87,8 +87,8 @@ def columns_of(line: str) -> list[str]:
 def unmarked(relation: str, graphs: Collection[str]) -> tuple[str, str]:
     """Return a relation without its mark, and the graph that this names; "" where it names none of the graphs."""
     text = relation.strip()
-    graph = next((name for name in graphs if text.endswith(in_graph(name))), "")
-    return (text.removesuffix(in_graph(graph)), graph) if graph else (relation, "")
+    graph = next((name for name in graphs if text.lower().endswith(in_graph(name.lower()))), "")
+    return (text[: -len(in_graph(graph))], graph) if graph else (relation, "")
 
 
 def marked_by(relation: str) -> str:

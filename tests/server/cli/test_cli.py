@@ -101,7 +101,10 @@ def test_a_command_for_one_graph_refuses_several(cli: CommandLine) -> None:
 def test_one_of_several_graphs_is_called_by_its_name(cli: CommandLine) -> None:
     several = {"KG_SEXTANT_GRAPHS__WORLD": "sample:world", "KG_SEXTANT_GRAPHS__PEOPLE": "p.ttl"}
     run = cli.run("call", "Retrieve", "London", "--graph", "world", **several)
+    wrong = cli.run("call", "Schema", "--graph", "wolrd", **several)
     assert (run.code, "London" in run.out) == (0, True)
+    assert wrong.code == 2
+    assert "has no graph 'wolrd'. Did you mean world? Its graphs are people, world." in wrong.err
 
 
 def test_commands_work_over_several_graphs(cli: CommandLine, tmp_path: Path) -> None:
