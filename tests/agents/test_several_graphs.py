@@ -16,7 +16,7 @@ from kg_agents.tools.client import Toolbox, ToolCall
 from kg_agents.tools.functions import offered
 from kg_agents.tools.readings import shown_by
 from kg_agents.tools.results import ToolResult, candidate_of
-from kg_agents.tools.several import about_graphs, graphs_of, without_graphs
+from kg_agents.tools.several import Owners, about_graphs, graphs_of, without_graphs
 from kg_agents.trace import Trace
 from oda_runs import answer, calls, stories_tools
 
@@ -189,6 +189,21 @@ def test_a_name_that_one_thing_bears_in_two_graphs_is_not_ambiguous() -> None:
     )
     assert NameMatch("Ann Lee", "exact", (one, same)).is_one
     assert not NameMatch("Ann Lee", "exact", (one, same, namesake)).is_one
+
+
+@pytest.mark.parametrize(
+    ("given", "graph"),
+    [
+        (None, "people"),
+        ("FILMS", "films"),
+        (["Films"], "films"),
+        ("people, films", ""),
+        ("[people,films]", ""),
+        ('["people", "films"]', ""),
+    ],
+)
+def test_the_ids_of_an_answer_are_those_of_the_graph_that_the_server_read(given: object, graph: str) -> None:
+    assert Owners.of("GetNeighbor", {"graph": given}, GRAPHS).graph == graph
 
 
 @pytest.mark.parametrize(

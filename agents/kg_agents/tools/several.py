@@ -143,9 +143,10 @@ def _unquoted(part: str) -> str:
 
 
 def _names(given: object) -> list[str]:
-    """Return names; none of what is no list of them."""
+    """Return names of graphs, one or several, as the server reads them; none of what is neither."""
+    parts = given.strip().removeprefix("[").removesuffix("]").split(",") if isinstance(given, str) else given
     try:
-        return _NAMES.validate_json(given) if isinstance(given, str) else _NAMES.validate_python(given)
+        return [each.strip(" \t\n\"'").lower() for each in _NAMES.validate_python(parts)]
     except ValidationError:
         return []
 
@@ -171,9 +172,7 @@ class Owners:
     @classmethod
     def of(cls, tool: str, arguments: Mapping[str, object], graphs: Sequence[str]) -> Self:
         """Return whose the ids of the answer to a call are."""
-        given = arguments.get(GRAPH)
-        named = [given] if isinstance(given, str) and not given.startswith("[") else _names(given or [])
-        named = [each for each in named if each in graphs]
+        named = [each for each in dict.fromkeys(_names(arguments.get(GRAPH))) if each in graphs]
         if not named:
             return cls(graphs, "" if tool in _OVER_ALL else graphs[0])
         return cls(graphs, named[0] if len(named) == 1 else "")
