@@ -26,6 +26,7 @@ ex:x1 rdfs:label "Sand"@en ; ex:r ex:x2 . ex:x2 rdfs:label "A. Lee"@en . ex:r rd
 ex:x2 owl:sameAs <http://people.example/x1> .
 @prefix f: <http://studios.example/> .
 f:s rdfs:label "Nova" ; f:made f:m . f:m rdfs:label "Dune" . f:made rdfs:label "made [films]" .
+f:s f:cm 4 . f:cm rdfs:label "size [cm]" .
 """
 IDS = ["ex:x1", "ex:r", "ex:x2"]
 BORN, DIRECTED = (
@@ -139,6 +140,9 @@ async def test_a_mark_may_be_part_of_a_name_or_that_of_the_only_graph_or_of_none
     async with remembering(both, tmp_path) as memory:
         named = await memory.append(["Nova", "made [films]", "Dune"])
         unknown = await memory.append(["Ann Lee", "born in [mars]", "Ulm"])
+        false = await memory.append(["Nova", "size [cm]", "5"], ["Novva", "size [cm]", "4"])
+    assert false.is_error
+    assert "no graph 'cm'" not in false.text
     assert facts_of(named) == [["1", "f:s", "f:made", "f:m", "verified", "films"]]
     assert "): This server has no graph 'mars'. Its graphs are films, people. " in unknown.text
     async with remembering(people, tmp_path) as memory:

@@ -121,7 +121,7 @@ async def check(
         )
         judged = judged.joined(whole.numbered(unread))
     refused = {
-        number: f"{no_graph(written[number], (graph.name,))}{reason}" for number, reason in judged.refused.items()
+        number: with_no_graph(reason, written[number], (graph.name,)) for number, reason in judged.refused.items()
     }
     return replace(judged, refused=refused).checked(written)
 
@@ -134,10 +134,12 @@ def without_mark(written: Written, graphs: Collection[str]) -> tuple[Written, st
     return ([written[0], relation, *written[2:]], mark) if mark else (written, "")
 
 
-def no_graph(written: Written, graphs: Collection[str]) -> str:
-    """Return a sentence on the mark of a triple that could not be read, where it names no graph; else nothing."""
+def with_no_graph(reason: str, written: Written, graphs: Collection[str]) -> str:
+    """Return why a triple is refused; where its relation is not known with a mark of no graph, that comes first."""
     name = "" if isinstance(written, str) or len(written) < 2 else marked_by(written[1])
-    return "" if not name or name in graphs else f"{unknown_name('This server', 'graph', name, graphs)} "
+    # A name such as `length [mm]` is no mark: only what is repeated, in quotes, was not known.
+    unknown = name and name not in graphs and any(f"[{name}]{quote}" in reason for quote in "'\"")
+    return f"{unknown_name('This server', 'graph', name, graphs)} {reason}" if unknown else reason
 
 
 async def judge(

@@ -15,7 +15,7 @@ from kg_adapters.prefixes import JoinedPrefixes, Prefixes
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
 from kg_server.graphs import GraphSet, OpenedGraph
-from kg_server.memory.checking import Checked, Judged, judge, judge_stated, no_graph, without_mark
+from kg_server.memory.checking import Checked, Judged, judge, judge_stated, with_no_graph, without_mark
 from kg_server.memory.lines import Written
 from kg_server.memory.statements import NodeMention, Stated, StatedTriples, read_statements
 from kg_server.memory.store import KeptFact, MemoryLimits
@@ -224,7 +224,7 @@ class CheckEach:
                 reason = refused.get(name, {}).get(number, _ABSENT) if error is None else f"{error} Call again."
                 names.setdefault(reason, []).append(name)
         reasons = " ".join(f"{', '.join(of)}: {reason}" for reason, of in names.items())
-        return f"{no_graph(self._written[number], self._graphs.names)}{reasons}"
+        return with_no_graph(reasons, self._written[number], self._graphs.names)
 
 
 def _first(judged: Iterable[Judged], *, verified: bool) -> dict[int, KeptFact]:
