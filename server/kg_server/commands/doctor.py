@@ -16,6 +16,7 @@ import typer
 from pydantic import SecretStr
 
 from kg_adapters.errors import BackendUnavailable, KGError
+from kg_adapters.registry import URLS
 from kg_boundary.private_files import private_folder
 from kg_boundary.secrets import STRONG
 from kg_boundary.shown import counted, visible_line
@@ -129,14 +130,14 @@ async def _checked(called: Invocation, loaded: LoadedSettings, deep: bool) -> As
 
 
 async def _checked_graph(settings: Settings, deep: bool) -> AsyncIterator[Finding]:
-    checks: tuple[Callable[[Settings], Awaitable[Finding]], ...] = (
-        _reaching,
-        partial(_intact, deep=deep),
-        _answering,
-    )
-    for check in checks:
+    opening: tuple[Callable[[Settings], Awaitable[Finding]], ...] = (partial(_intact, deep=deep), _answering)
+    # To open an endpoint takes no request: whether it is there, only an answer shows.
+    for check in (_reaching, *(reversed(opening) if settings.graph.startswith(URLS) else opening)):
         try:
-            yield await check(settings)
+            finding = await check(settings)
+            yield finding
+            if finding.grade == "fail":
+                return
         except (KGError, OSError) as error:
             yield Finding("fail", f"Graph {settings.graph}: {error}")
             return

@@ -91,7 +91,9 @@ def test_a_call_is_answered_from_an_endpoint(cli: CommandLine, tmp_path: Path) -
 
 def test_an_endpoint_that_is_away_is_named_with_what_to_do(cli: CommandLine) -> None:
     run = cli.run("call", "GetNeighbor", "entity=wd:Q1490", "--graph", "http://127.0.0.1:1/sparql")
+    checked = cli.run("doctor", "http://127.0.0.1:1/sparql")
     assert (run.code, "The endpoint 127.0.0.1:1 cannot be reached" in run.err) == (1, True)
+    assert (checked.code, "cannot be reached" in checked.out, " opens" in checked.out) == (1, True, False)
 
 
 def _triples() -> bytes:
