@@ -217,6 +217,17 @@ async def test_a_preferred_name_of_a_relation_means_it_in_every_tool_and_this_is
     assert said.format(name) in reply.text
 
 
+async def test_a_label_that_an_answer_shows_is_kept_as_such_whatever_is_preferred(
+    graph_of: Callable[[str], LocalAdapter], tmp_path: Path
+) -> None:
+    file = tmp_path / "notes.md"
+    file.write_text("## Prefer\n- location: e:r7\n")
+    settings = Settings(notes=file, data_folder=tmp_path)
+    for city, relation in (("Oslo", "e:place"), ("Bergen", "e:r7")):
+        reply = await call(graph_of(MISLEADING), "memory-append", settings, triples=[f"Acme | location | {city}"])
+        assert f"({relation})]->" in reply.text
+
+
 async def test_a_preferred_relation_that_the_graph_does_not_use_is_not_shown_and_has_no_effect(
     graph_of: Callable[[str], LocalAdapter], tmp_path: Path
 ) -> None:

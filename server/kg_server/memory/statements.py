@@ -366,7 +366,7 @@ async def _named(graph: KGAdapter, parts: Sequence[_Part]) -> _Named:
 
 
 async def _relations(graph: KGAdapter, text: str) -> Sequence[Node]:
-    match, found = await relations_named(graph, read_back(text))
+    match, found = await relations_named(graph, read_back(text), shown=True)
     relations = [each.relation for each in found]
     if match == "exact":
         return relations

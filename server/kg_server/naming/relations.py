@@ -259,10 +259,17 @@ async def _without_unit(
     return same[0] if len(same) == 1 else None
 
 
-async def relations_named(graph: KGAdapter, text: str) -> tuple[Verdict, Sequence[RelationCandidate]]:
+async def relations_named(
+    graph: KGAdapter, text: str, *, shown: bool = False
+) -> tuple[Verdict, Sequence[RelationCandidate]]:
     """Return all relations and features that an id or name stands for, and whether it is exactly their name.
 
     Where nothing is called so, the only one is taken that is called so but for a slip, or for the unit behind its name.
+
+    Args:
+        graph: Where it occurs.
+        text: Its id or a name of it.
+        shown: Whether the text may be copied from an answer, which shows labels, whatever notes prefer.
 
     Raises:
         NoSuchRelation: None is, or several are nearly called so: those are named that may have been meant.
@@ -272,7 +279,9 @@ async def relations_named(graph: KGAdapter, text: str) -> tuple[Verdict, Sequenc
     if relation is not None and await _occurs(graph, relation):
         return "exact", [RelationCandidate(relation, 1.0, "id", text)]
     if preferred := await preferred_relations(graph, text):
-        return "exact", [RelationCandidate(each, 1.0, "alias", text) for each in preferred]
+        labelled = _same(graph, text, await graph.find_relations(text, limit=_FOUND)) if shown else ()
+        others = [each for each in labelled if each.relation not in preferred]
+        return "exact", [*(RelationCandidate(each, 1.0, "alias", text) for each in preferred), *others]
     found = await _as_noted(graph, text, await graph.find_relations(text, limit=_FOUND))
     if called := _same(graph, text, found):
         return "exact", called
