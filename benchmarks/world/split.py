@@ -36,7 +36,7 @@ _KNOWN_OF_OTHERS: Final = {ox.NamedNode(f"{PREFIXES['rdf']}type"), _LABEL}
 def split(world: World, folder: Path) -> Mapping[str, Path]:
     """Write the two graphs as Turtle, and return their files by name.
 
-    Each has ids of its own, and all facts of the entities that it describes. Of an entity of the other graph it states
+    Each has separate ids, and all facts of the entities that it describes. Of an entity of the other graph it states
     only the class, the label and what its id there is.
     """
     files = {name: folder / f"{name}.ttl" for name in NAMESPACES}

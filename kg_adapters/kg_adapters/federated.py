@@ -286,7 +286,7 @@ class FederatedGraph:
     ) -> dict[Node, list[tuple[str, Node, T]]]:
         """Ask each graph about its own terms of nodes; return by node the graphs, their terms and what they say.
 
-        With `anywhere` a graph that has none of its own is asked about the node itself, which may be a relation there.
+        With `anywhere` a graph that has no term of it is asked about the node itself, which may be a relation there.
         """
         ones = dict.fromkeys(map(self._nodes.one, nodes))
         terms: dict[str, dict[Node, Node]] = {name: {} for name in self._graphs}

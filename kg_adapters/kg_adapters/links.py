@@ -386,7 +386,7 @@ class LinkedNodes:
         return (node,) if terms is None else terms.get(name, ())
 
     def apart(self, name: str, node: Node) -> Node:
-        """Return a term of a graph, of which a blank node is told from those of other graphs."""
+        """Return a term of a graph; a blank node gets an id that differs from those of other graphs."""
         return BlankNode(f"{self._marks[name]}{node.label}") if isinstance(node, BlankNode) else node
 
     def seen(self, name: str, node: Node) -> Node:

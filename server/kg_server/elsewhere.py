@@ -25,7 +25,7 @@ _KEPT_S: Final = 600.0
 _SHARE: Final = 0.2
 """What part of the time of a call is spent on it."""
 _SHARE_OF_EACH: Final = 0.15
-"""What part of the time of its own calls another graph has for each request."""
+"""What part of its `timeout_s` another graph has for each request."""
 _PAUSE_S: Final = 60.0
 """How long a remote graph is not asked again after it did not answer in time."""
 
@@ -62,7 +62,7 @@ class Elsewhere:
         self._paused: dict[str, float] = {}
 
     async def of(self, here: OpenedGraph, nodes: Collection[Node]) -> Mapping[Node, Places]:
-        """Return under which ids other graphs have some nodes of a graph; nothing is said of those that fail."""
+        """Return under which ids other graphs have some nodes of a graph; those that fail are left out."""
         known = {each.name: each.known for each in self._graphs.all if self._paused.get(each.name, 0) <= self._clock()}
         opened = {name: each for name, each in known.items() if each is not None and name != here.name}
         keys = [(here.name, node) for node in dict.fromkeys(nodes) if isinstance(node, Iri)]

@@ -108,7 +108,7 @@ OTHER_NAMES: Final = {"node": "entity"}
 
 
 def reading(graphs: GraphSet) -> ToolAnnotations:
-    """Return the hints of a tool that only reads graphs; that it destroys and changes nothing need not be said."""
+    """Return the hints of a tool that only reads graphs; hints that it changes nothing are not needed."""
     return ToolAnnotations(read_only_hint=True, open_world_hint=graphs.remote)
 
 
@@ -118,7 +118,7 @@ class SextantServer(MCPServer[None]):
     Args:
         name: The server's name.
         version: Its version.
-        timeout_s: How many seconds a call may take that is about no graph, unless its tool keeps a deadline of its own.
+        timeout_s: How many seconds a call may take that is about no graph, unless its tool keeps another deadline.
         graphs: What is asked, so that each call is answered by one state of the graphs that it is about; None where
             the tools see to that.
         tools: The only tools that are served; None for all.

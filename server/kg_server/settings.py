@@ -417,7 +417,7 @@ class Settings(Section):
     memory: MemorySettings = MemorySettings()
     hosting: HostingSettings = HostingSettings()
     graphs: Mapping[str, "Settings"] = {}
-    """The graphs by their names, the first the default, each with the settings of its own; empty with one graph."""
+    """The graphs by their names, the first the default, each with its settings; empty with one graph."""
 
     def of(self, name: str) -> "Settings":
         """Return the settings of one of several graphs: those of `OF_A_GRAPH` are its own, all others are shared.
@@ -475,7 +475,7 @@ OF_A_GRAPH: Final = (
     "wikidata",
     "imports",
 )
-"""The settings, and subjects of settings, that each of several graphs may have of its own."""
+"""The settings, and subjects of settings, that each of several graphs may set for itself."""
 
 
 def _fields() -> dict[str, FieldInfo]:

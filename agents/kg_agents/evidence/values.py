@@ -273,7 +273,7 @@ class EntityMatch:
 
     @property
     def is_labelled(self) -> bool:
-        """Whether it has a label of its own."""
+        """Whether it has a label."""
         return bool(self.label) and self.label != split_graph(self.id)[0]
 
     @property

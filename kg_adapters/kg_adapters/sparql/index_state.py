@@ -77,5 +77,5 @@ def _stats(found: Mapping[str, object]) -> IndexStats | None:
     statements = found.get(STATEMENTS)
     if not isinstance(statements, int) or statements < 0:
         return None
-    # Most of these are what it makes its index id of, which is no request of its own so.
+    # The index id is made of most of these, so it needs no further request.
     return IndexStats(repr([found.get(name) for name in (*_NAMES, STATEMENTS, *_COUNTS)]), statements)

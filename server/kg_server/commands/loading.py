@@ -38,7 +38,7 @@ _ENVIRONMENT: Final = "the environment"
 _MAX_NAME: Final = 80
 _GRAPHS: Final = "graphs"
 _CREDENTIALS: Final = ("endpoint.token", "endpoint.user", "endpoint.password")
-"""Settings for one service alone: a graph that has any of its own shares none."""
+"""Settings for one service alone: a graph that sets any of them shares none."""
 _WORDS: Final = TypeAdapter(list[str])
 _TABLE: Final = TypeAdapter(dict[str, object])
 
@@ -240,7 +240,7 @@ def _words(graph: object) -> tuple[str, ...]:
 
 
 def _tables(entries: Iterable[_Entry]) -> dict[str, dict[str, _Entry]]:
-    """Return what each graph has of its own, by its name and the name of the setting.
+    """Return what each graph sets, by its name and the name of the setting.
 
     Raises:
         InvalidRequest: A graph's name has a wrong form, or a setting is unknown or not one of a graph.
@@ -269,12 +269,12 @@ def _of_graph(
     shared: Mapping[str, _Entry],
     in_flags: Mapping[str, _Entry],
 ) -> dict[str, _Entry]:
-    """Return the entries of one graph: a flag wins over what it has of its own, and that over what all share.
+    """Return the entries of one graph: a flag wins over what it sets, and that over what all share.
 
     Args:
         name: Its name.
         graph: What the command line names as the graph, or None.
-        own: What it has of its own.
+        own: What it sets.
         shared: What the environment and the file hold for all graphs.
         in_flags: What the command line holds.
     """

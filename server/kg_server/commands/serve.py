@@ -299,7 +299,7 @@ class Served:
 
 
 async def serve_http(settings: Settings, recorded: Recording, *, served: Served) -> None:
-    """Serve graphs over HTTP until the process is told to end."""
+    """Serve graphs over HTTP until the process is asked to end."""
     from kg_server.app import build_server
     from kg_server.commands.hosting import application, login_of, tls_of, tokens_of
     from kg_server.serving.limits import CallLimits

@@ -38,7 +38,7 @@ _WEAKEST_FIRST: Final[Sequence[Verdict]] = ("none", "loose", "close", "exact")
 
 
 def grouped(found: Mapping[str, Answer | KGError], places: Mapping[str, Mapping[str, Places]]) -> Answer:
-    """Return one answer of what several graphs answered by their names, a part for each; why one did not is said.
+    """Return one answer of what several graphs answered by their names: a part for each, or why there is none of it.
 
     Args:
         found: The answers.

@@ -30,7 +30,7 @@ class SparqlLimits:
         worker_bytes: How much memory each may take; None for what keeps all of them together below half of the
             machine's, but at most 4 GiB.
         max_waiting: How many queries may wait for a worker.
-        graphs: How many graphs share the machine, each with workers of its own.
+        graphs: How many graphs share the machine, each with separate workers.
     """
 
     workers: int | None = None
