@@ -11,7 +11,7 @@ from kg_adapters.answer_cache import AnswerCache
 from kg_adapters.calls import note_partial
 from kg_adapters.errors import KGError
 from kg_adapters.federated import FederatedGraph
-from kg_adapters.links import LinkRules, Thing, same_things
+from kg_adapters.links import Thing, same_things
 from kg_adapters.terms import Iri, Node
 from kg_server.concurrency import all_of
 from kg_server.graphs import SHARE_OF_ALL, GraphNames, GraphSet, OpenedGraph
@@ -41,7 +41,7 @@ async def together(graphs: GraphSet, names: GraphNames) -> OpenedGraph:
     first = opened[0]
     if len(opened) == 1:
         return first
-    rules = {each.name: LinkRules.of(each.settings.links, each.adapter.prefixes) for each in opened}
+    rules = {each.name: each.links for each in opened}
     timeouts_s = {each.name: each.settings.timeout_s * SHARE_OF_ALL for each in opened}
     graph = await FederatedGraph.over({each.name: each.adapter for each in opened}, rules, timeouts_s)
     return replace(first, name=graph.name, adapter=graph, meaning=Meaning(graph, graphs.embedder))
@@ -73,7 +73,7 @@ class Elsewhere:
             asked = {here.name: here, **opened}
             found = await same_things(
                 {name: each.adapter for name, each in asked.items()},
-                {name: LinkRules.of(each.settings.links, each.adapter.prefixes) for name, each in asked.items()},
+                {name: each.links for name, each in asked.items()},
                 [node for _, node in wanted],
                 left_out=self._pause,
                 timeouts_s={name: each.settings.timeout_s * _SHARE_OF_EACH for name, each in asked.items()},

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from kg_adapters.answer_cache import AnswerCache
 from kg_adapters.errors import BackendTimeout, BackendUnavailable, GraphReplaced, InvalidRequest, KGError, causes
-from kg_adapters.links import naming
+from kg_adapters.links import LinkRules, naming
 from kg_adapters.open_options import OnProgress, Progress
 from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import KGAdapter, SupportsLearning, SupportsSnapshots, SupportsSparql
@@ -73,6 +73,11 @@ class OpenedGraph:
     notes: NotesFile = field(default_factory=NotesFile)
     profile: GraphProfile | None = None
     schemas: "SchemaCache" = field(default_factory=lambda: AnswerCache(MOST_SCHEMAS, SCHEMA_KEPT_S))
+
+    @property
+    def links(self) -> LinkRules:
+        """What the graph states about the same thing in other graphs."""
+        return LinkRules.of(self.settings.links, self.adapter.prefixes)
 
 
 class ServedGraph:

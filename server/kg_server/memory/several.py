@@ -169,7 +169,7 @@ class CheckEach:
     def _rules(self) -> dict[str, LinkRules]:
         """Return what links the terms of each graph that is open."""
         opened = [here for each in self._graphs.all if (here := each.known) is not None]
-        return {here.name: LinkRules.of(here.settings.links, here.adapter.prefixes) for here in opened}
+        return {here.name: here.links for here in opened}
 
     async def _linked(self, numbers: Sequence[int], *, allow_unverified: bool) -> dict[str, Judged]:
         """Return what graphs make of triples of the same things under terms of their own."""
