@@ -11,19 +11,23 @@ const here = (name) => new URL(name, import.meta.url);
 
 const COMMON = { bundle: true, write: false, legalComments: "none", absWorkingDir: import.meta.dirname };
 
-/** Return the licences of the packages that a bundle took files from. */
+/** Return the licences of the packages that a bundle took files from: each wording once, below those who use it. */
 async function licences(metafile) {
   const names = new Set(
     Object.keys(metafile.inputs).flatMap((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []),
   );
-  const texts = [...names].sort().map(async (name) => {
+  const byWording = new Map();
+  for (const name of [...names].sort()) {
     const { version, license } = JSON.parse(await readFile(here(`node_modules/${name}/package.json`), "utf8"));
     const file = (await readdir(here(`node_modules/${name}`))).find((each) => /^licen[cs]e/i.test(each));
     if (!file) throw new Error(`${name} has no file of its licence.`);
-    const text = await readFile(here(`node_modules/${name}/${file}`), "utf8");
-    return `${name} ${version} (${license})\n\n${text.trim()}`;
-  });
-  return (await Promise.all(texts)).join("\n\n----\n\n").replaceAll("--", "- -");
+    const text = (await readFile(here(`node_modules/${name}/${file}`), "utf8")).replace(/\s+/g, " ").trim();
+    const [, copyright, wording] = /^(.*?)(Permission is hereby granted.*)$/.exec(text) ?? [text, "", text];
+    const holder = `${name} ${version} (${license}) ${copyright}`.trim();
+    byWording.set(wording, [...(byWording.get(wording) ?? []), holder]);
+  }
+  const texts = [...byWording].map(([wording, holders]) => `${holders.join("\n")}\n\n${wording}`);
+  return texts.join("\n\n----\n\n").replaceAll("--", "- -");
 }
 
 /** Return the source by which a policy allows an inline text. */
@@ -32,7 +36,8 @@ function hashOf(text) {
 }
 
 async function page() {
-  const options = { ...COMMON, minify: true, charset: "utf8", target: "es2022" };
+  const alias = { events: "./src/events.ts" };
+  const options = { ...COMMON, minify: true, charset: "utf8", target: "es2022", alias };
   const script = await build({ ...options, entryPoints: ["src/main.ts"], format: "iife", metafile: true });
   const style = await build({ ...options, entryPoints: ["src/style.css"] });
   const [js, css] = [script.outputFiles[0].text.trim(), style.outputFiles[0].text.trim()];
