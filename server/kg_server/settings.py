@@ -89,9 +89,7 @@ def _networks(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 _AUTHORITY: Final = re.compile(r"(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?", re.IGNORECASE)
-
 _DATABASE: Final = re.compile(r"postgres(?:ql)?://(?:[^@/?#\[\]]*@)?[^@/?#]*(?:[/?]|$)")
-
 BaseUrl: TypeAlias = Annotated[str, AfterValidator(_base_url)]
 
 
@@ -300,8 +298,10 @@ class HostingSettings(Section):
         "names it.",
     )
     jwks_url: BaseUrl | None = Field(
-        default=None,
-        description="Where the keys of that server are; by default, its metadata says.",
+        default=None, description="Where the keys of that server are; by default, its metadata says."
+    )
+    page_client_id: str | None = Field(
+        default=None, min_length=1, description="The page's client id there; default: the URL of its `client.json`."
     )
     audience: str | None = Field(
         default=None, min_length=1, description="The audience that these tokens must have; default: `hosting.url`."

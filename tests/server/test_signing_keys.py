@@ -131,7 +131,9 @@ async def test_metadata_that_cannot_be_trusted_leads_to_no_keys(issuer: str, key
     def answer(query: bytes, _: str | None) -> Reply:
         if query == b"keys":
             return Reply({"keys": [{**made, "kid": "a"}]})
-        return Reply({"issuer": issuer.format(**places), "jwks_uri": keys.format(**places)})
+        return Reply(
+            {"issuer": issuer.format(**places), **dict.fromkeys(("jwks_uri", "token_endpoint"), keys.format(**places))}
+        )
 
     with answering(answer) as url:
         # The same service by an address that is not of loopback.
@@ -142,3 +144,4 @@ async def test_metadata_that_cannot_be_trusted_leads_to_no_keys(issuer: str, key
         else:
             with pytest.raises(BackendUnavailable):
                 await found.find("a", "ES256")
+        assert found.asked == ((url, f"{url}?keys") if trusted else (url,))

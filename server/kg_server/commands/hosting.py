@@ -87,9 +87,10 @@ def login_of(settings: Settings, tokens: TokenFile | None, served_at: str) -> Lo
                 "https://kg.example.org/mcp: tokens are issued for it."
             )
         return jwt_login(hosting, hosting.issuer, tokens, hosting.url or served_at)
-    if hosting.jwks_url is not None or hosting.audience is not None:
+    if (hosting.jwks_url, hosting.audience, hosting.page_client_id) != (None, None, None):
         raise InvalidRequest(
-            "hosting.jwks_url and hosting.audience need hosting.issuer, the server that issues tokens."
+            "hosting.jwks_url, hosting.audience and hosting.page_client_id need hosting.issuer, the server that issues "
+            "tokens."
         )
     return None if tokens is None else Login(Verifier(tokens), scopes=needed_by(hosting))
 
@@ -128,4 +129,5 @@ def application(
         forbidden = partial(limits.note_refused, tools=server.tool_names, error="403")
         limited = partial(limits.before, tools=server.tool_names)
         checked = CheckedRequests(app, MAX_MESSAGE_BYTES, names, login, forbidden, limited)
-    return PublicPages(checked, readiness, server_card(server, settings.hosting.url))
+    page = None if login is None else login.page
+    return PublicPages(checked, readiness, server_card(server, settings.hosting.url), page)

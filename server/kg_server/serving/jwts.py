@@ -55,6 +55,7 @@ def cannot_be_changed(url: str) -> bool:
 class _Metadata(BaseModel):
     issuer: str
     jwks_uri: str
+    token_endpoint: str | None = None
 
 
 class _Key(BaseModel, extra="allow"):
@@ -116,9 +117,13 @@ class SigningKeys:
         issuer: Its issuer, whose metadata names where the keys are.
         jwks_url: Where they are, where that is known.
         clock: Seconds that never go back.
+
+    Attributes:
+        asked: The URLs at the authorization server that clients send requests to, as far as they are known.
     """
 
     def __init__(self, issuer: str, jwks_url: str | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.asked: tuple[str, ...] = (issuer,)
         self._issuer = issuer
         self._jwks_url = jwks_url
         self._clock = clock
@@ -201,6 +206,8 @@ class SigningKeys:
                 continue
             if metadata.issuer == self._issuer:
                 logger.info("The keys of %s are at %s by %s", self._issuer, metadata.jwks_uri, url)
+                if metadata.token_endpoint is not None and cannot_be_changed(metadata.token_endpoint):
+                    self.asked = (self._issuer, metadata.token_endpoint)
                 return metadata.jwks_uri
             problem = UnreadableBody(
                 f"the metadata at {url} is of {metadata.issuer}; set hosting.issuer to exactly that"

@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from kg_adapters.errors import InvalidRequest, KGError
 from kg_server.callers import MEMORY_TOOLS, Caller, access_of
 from kg_server.serving.jwts import JwtVerifier, SigningKeys, cannot_be_changed
+from kg_server.serving.page import PageLogin
 from kg_server.serving.tokens import PREFIX, TokenFile
 from kg_server.settings import HostingSettings
 
@@ -92,14 +93,21 @@ class Login:
         verifier: Decides whether a token is valid.
         resource: The URL of the endpoint, and the issuer of its authorization server; None where there is none.
         scopes: What a client that has no token should ask for.
+        page: How the page logs in at the authorization server.
 
     Attributes:
         routes: Where clients read which authorization server to ask (RFC 9728).
+        page: How the page logs in there; None where there is none.
     """
 
     def __init__(
-        self, verifier: TokenVerifier, resource: AuthSettings | None = None, scopes: Sequence[str] = SCOPES
+        self,
+        verifier: TokenVerifier,
+        resource: AuthSettings | None = None,
+        scopes: Sequence[str] = SCOPES,
+        page: PageLogin | None = None,
     ) -> None:
+        self.page = page
         self._backend = BearerAuthBackend(verifier)
         self._scopes = scopes
         self._metadata_url: str | None = None
@@ -175,7 +183,8 @@ def jwt_login(hosting: HostingSettings, issuer: str, tokens: TokenFile | None, u
     resource = AuthSettings.model_validate(
         {"issuer_url": issuer, "resource_server_url": url, "validate_token_resource": False}
     )
-    return Login(verifier, resource, needed_by(hosting))
+    page = PageLogin(url, hosting.page_client_id, lambda: keys.asked)
+    return Login(verifier, resource, needed_by(hosting), page)
 
 
 def needed_by(hosting: HostingSettings) -> Sequence[str]:

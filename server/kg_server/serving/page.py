@@ -1,36 +1,86 @@
-"""The page that draws the graph: one HTML file, which calls the endpoint beside it and nothing else."""
+"""The page that draws the graph: one HTML file, which calls the endpoint beside it, and where callers log in."""
 
 import hashlib
+import json
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
+from urllib.parse import urljoin
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
 PAGE_PATH: Final = "/"
+CLIENT_PATH: Final = "/client.json"
 _FILE: Final = Path(__file__).parents[1] / "view.html"
 _POLICY: Final = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]+)"')
+_OWN: Final = "connect-src 'self'"
+_ORIGIN: Final = re.compile(r"https?://[a-z0-9._\[\]:-]+(?=/|$)", re.IGNORECASE)
+"""What may stand in a policy: neither white space nor a mark that ends what it allows."""
 _NOT_FRAMED: Final = "frame-ancestors 'none'"
 """A policy inside of a page cannot forbid frames."""
 
 
 @dataclass(frozen=True, slots=True)
-class ViewPage:
-    """The built page and the headers that it is sent with."""
+class PageLogin:
+    """How the page logs in at an authorization server, as a public client.
 
-    html: bytes
-    headers: dict[str, str]
+    Args:
+        endpoint: The public URL of the endpoint, which the page is beside.
+        client_id: What the authorization server knows the page by; None for the URL of the document that describes it.
+        asked: Returns the URLs at the authorization server that the page sends requests to.
+    """
+
+    endpoint: str
+    client_id: str | None
+    asked: Callable[[], Sequence[str]]
+
+    def document(self) -> bytes:
+        """Return what the page is as a client (OAuth Client ID Metadata Document)."""
+        page = urljoin(self.endpoint.rstrip("/"), ".")
+        told = {
+            "client_id": self.client_id or urljoin(page, CLIENT_PATH.lstrip("/")),
+            "client_name": "KG Sextant",
+            "client_uri": page,
+            "redirect_uris": [page],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": "none",
+        }
+        return json.dumps(told).encode()
+
+    def origins(self) -> Sequence[str]:
+        """Return the origins that the page may send requests to beside its own."""
+        return sorted({found[0].lower() for each in self.asked() if (found := _ORIGIN.match(each))})
+
+
+@dataclass(frozen=True, slots=True)
+class ViewPage:
+    """The built page, its policy, which lets it send requests to its own origin alone, and how it logs in."""
+
+    html: str
+    policy: str
+    login: PageLogin | None
 
     @classmethod
-    def read(cls) -> Self:
-        """Return the page that ships with this package; its own policy becomes a header as well."""
-        html = _FILE.read_bytes()
-        found = _POLICY.search(html.decode())
+    def read(cls, login: PageLogin | None) -> Self:
+        """Return the page that ships with this package."""
+        html = _FILE.read_text(encoding="utf-8")
+        found = _POLICY.search(html)
         assert found is not None, "the build writes the policy"  # noqa: S101 - a mistake of ours
+        return cls(html, found[1], login)
+
+    def response(self, path: str, asked: Headers) -> Response | None:
+        """Return the page, or that the browser has it already, or its document; None where it logs in nowhere."""
+        if path == CLIENT_PATH:
+            return None if self.login is None else Response(self.login.document(), media_type="application/json")
+        allowed = () if self.login is None else self.login.origins()
+        policy = self.policy.replace(_OWN, " ".join((_OWN, *allowed)))
+        html = self.html.replace(self.policy, policy, 1).encode()
         headers = {
-            "content-security-policy": f"{found[1]}; {_NOT_FRAMED}",
+            "content-security-policy": f"{policy}; {_NOT_FRAMED}",
             "cache-control": "no-cache",
             "cross-origin-opener-policy": "same-origin",
             "etag": f'"{hashlib.sha256(html).hexdigest()[:32]}"',
@@ -38,10 +88,6 @@ class ViewPage:
             "x-content-type-options": "nosniff",
             "x-frame-options": "DENY",
         }
-        return cls(html, headers)
-
-    def response(self, asked: Headers) -> Response:
-        """Return the page, or that the browser has it already."""
-        if self.headers["etag"] in asked.get("if-none-match", ""):
-            return Response(status_code=304, headers=self.headers)
-        return Response(self.html, media_type="text/html", headers=self.headers)
+        if headers["etag"] in asked.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        return Response(html, media_type="text/html", headers=headers)

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kg_adapters.errors import KGError
 from kg_server.serving.http import MCP_PATH
-from kg_server.serving.page import PAGE_PATH, ViewPage
+from kg_server.serving.page import CLIENT_PATH, PAGE_PATH, PageLogin, ViewPage
 
 HEALTHZ: Final = "/healthz"
 READYZ: Final = "/readyz"
@@ -95,13 +95,14 @@ class PublicPages:
         app: The application.
         readiness: Whether the server can answer.
         card: The server card.
+        login: How the page logs in; None where it does not, or only with a token that is typed.
     """
 
-    def __init__(self, app: ASGIApp, readiness: Readiness, card: bytes) -> None:
+    def __init__(self, app: ASGIApp, readiness: Readiness, card: bytes, login: PageLogin | None = None) -> None:
         self._app = app
         self._readiness = readiness
         self._card = card
-        self._view = ViewPage.read()
+        self._view = ViewPage.read(login)
         self._tag = f'"{hashlib.sha256(card).hexdigest()[:32]}"'
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -115,8 +116,8 @@ class PublicPages:
             return Response(status_code=204, headers=_CARD_HEADERS)
         if scope["method"] not in {"GET", "HEAD"}:
             return None
-        if path == PAGE_PATH:
-            return self._view.response(Headers(scope=scope))
+        if path in {PAGE_PATH, CLIENT_PATH}:
+            return self._view.response(path, Headers(scope=scope))
         if path == HEALTHZ:
             return PlainTextResponse("ok\n")
         if path == READYZ:

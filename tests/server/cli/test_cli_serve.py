@@ -231,6 +231,7 @@ def test_the_page_that_draws_the_graph_may_run_its_own_script_alone(address: str
     assert not re.search("unsafe|http", policy)
     again = httpx2.get(root, headers={"if-none-match": page.headers["etag"]}, timeout=60)
     assert (again.status_code, httpx2.post(root, timeout=60).status_code) == (304, 404)
+    assert httpx2.get(f"{root}client.json", timeout=60).status_code == 404
 
 
 @contextmanager

@@ -286,6 +286,36 @@ async def _first(http: httpx2.AsyncClient, places: list[str]) -> Mapping[str, ob
     raise AssertionError(f"There is nothing at {places}.")
 
 
+@pytest.mark.parametrize(
+    ("set_to", "page", "client_id"),
+    [
+        ({}, "{root}", "{root}client.json"),
+        (
+            {"KG_SEXTANT_HOSTING__URL": "https://kg.example.org/kg/mcp", "KG_SEXTANT_HOSTING__PAGE_CLIENT_ID": "page"},
+            "https://kg.example.org/kg/",
+            "page",
+        ),
+    ],
+    ids=["by its document", "behind a proxy, by the id that it was registered by"],
+)
+def test_the_page_may_ask_the_authorization_server_and_says_what_it_is_there(
+    tmp_path: Path, set_to: dict[str, str], page: str, client_id: str
+) -> None:
+    with authorizing(TENANT) as authority, serving(tmp_path, authority, **set_to) as url:
+        root = url.removesuffix("mcp")
+        shown, described = httpx2.get(root, timeout=60), httpx2.get(f"{root}client.json", timeout=60).json()
+        again = httpx2.get(root, headers={"if-none-match": shown.headers["etag"]}, timeout=60)
+    [inside] = re.findall('http-equiv="Content-Security-Policy" content="(.+?)"', shown.text)
+    assert shown.headers["content-security-policy"] == f"{inside}; frame-ancestors 'none'"
+    assert f"; connect-src 'self' {_origin(authority.issuer)}; " in inside
+    assert again.status_code == 304
+    assert (described["client_id"], described["redirect_uris"]) == (
+        client_id.format(root=root),
+        [page.format(root=root)],
+    )
+    assert described["token_endpoint_auth_method"] == "none"
+
+
 def test_ask_brings_a_hosted_server_the_token_of_the_settings(cli: CommandLine, hosted: Hosted) -> None:
     asked = ("ask", "What is the capital of Japan?", "--server", hosted.url)
     token, foreign = (hosted.authority.access_token(aud=each) for each in (hosted.url, "https://other.example/mcp"))

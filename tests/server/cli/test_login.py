@@ -247,6 +247,7 @@ def _certificate(url: str) -> str:
         ("tls_key", "/nowhere.pem", "hosting.tls_key needs hosting.tls_certificate"),
         ("issuer", "http://login.example", "hosting.issuer must begin with https://"),
         ("audience", "https://kg.example.org", "need hosting.issuer"),
+        ("page_client_id", "page", "need hosting.issuer"),
         ("url", "https://kg.example.org/mcp", "can reach this server by the host of hosting.url. Make a token"),
         ("hosts", "localhost,kg:8000", "can reach this server by hosting.hosts. Make a token"),
         ("proxies", "127.0.0.1", "can reach this server by a proxy. Make a token"),
