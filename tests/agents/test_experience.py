@@ -18,7 +18,7 @@ from kg_agents.running import Question, replay_question, run_question
 from kg_agents.tools.client import Toolbox, connect_tools
 from kg_agents.trace import ToolLine, Trace, read_trace
 from kg_server.app import build_server, experience_of
-from kg_server.commands.ask import learn
+from kg_server.commands.answering import learn
 from kg_server.memory.experience import Solved
 from kg_server.settings import Settings
 from oda_runs import answer, calls, story_store

@@ -17,7 +17,7 @@ from kg_agents.evidence.values import IdLabels
 from kg_agents.experience import Learned
 from kg_server.answers.results import token_count
 from kg_server.app import EXPERIENCE_FILE, build_server
-from kg_server.commands.ask import keep_solved
+from kg_server.commands.answering import keep_solved
 from kg_server.commands.graphs import opening
 from kg_server.notes import Example, Notes, Preferred
 from kg_server.settings import Settings

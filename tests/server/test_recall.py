@@ -19,7 +19,7 @@ from kg_adapters.errors import InvalidSource
 from kg_adapters.local.adapter import LocalAdapter
 from kg_server.answers.results import token_count
 from kg_server.app import EXPERIENCE_FILE, build_server
-from kg_server.commands.ask import MOST_FACTS, learn
+from kg_server.commands.answering import MOST_FACTS, learn
 from kg_server.examples import Likened
 from kg_server.memory.experience import MAX_PARTS, MAX_QUESTION, MAX_TEXT, ExperienceStore, Solved
 from kg_server.settings import Settings

@@ -14,7 +14,7 @@ from kg_adapters.errors import BackendError, InvalidRequest
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import in_plain_words, one_line
 from kg_server.commands import options
-from kg_server.commands.ask import SET_MODEL, as_published, exact, keep_solved, likeness, score_of
+from kg_server.commands.answering import SET_MODEL, as_published, exact, keep_solved, likeness, score_of
 from kg_server.commands.invocation import invocation
 from kg_server.commands.output import say, show, warn
 from kg_server.settings import Settings

@@ -137,7 +137,7 @@ async def asked_examples(settings: Settings, number: int) -> Sequence[str]:
     from kg_agents.llm import AgentError
     from kg_agents.tools.client import connect_tools
     from kg_server.app import build_server
-    from kg_server.commands.ask import SET_MODEL
+    from kg_server.commands.answering import SET_MODEL
     from kg_server.commands.graphs import connected, models_of
 
     if settings.llm.model is None:
@@ -172,7 +172,7 @@ async def _answered(
     from kg_agents.experience import learned_from
     from kg_agents.running import run_question
     from kg_agents.trace import Trace
-    from kg_server.commands.ask import TRACES, new_trace, question_of, usual_method
+    from kg_server.commands.answering import TRACES, new_trace, question_of, usual_method
     from kg_server.memory.experience import Solved
 
     asked = replace(question_of(settings, question, usual_method(settings, ()), (), ()), learn=False)
