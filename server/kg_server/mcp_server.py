@@ -6,7 +6,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 
 import anyio
 from mcp.server import MCPServer
@@ -27,19 +27,19 @@ from mcp.types import (
     Tool,
     ToolAnnotations,
 )
-from mcp.types import Tool as ListedTool
 from pydantic import AnyUrl, TypeAdapter, ValidationError
 
 from kg_adapters.calls import note_failure, watching_completeness
 from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError
 from kg_adapters.open_options import setting
 from kg_boundary.shown import clipped, in_plain_words, in_quotes, visible_line, visible_lines
-from kg_server.answers.results import Result, located
+from kg_server.answers.results import located
 from kg_server.callers import caller
 from kg_server.graphs import GraphSet, ServedGraph, answered, graph_argument, graph_names
 from kg_server.naming.refusals import MAX_ECHO, is_about_unknown, unknown_name
 from kg_server.serving.messages import LISTEN
 from kg_server.serving.stdio import Channel, StdioLimits, standard_streams
+from kg_server.tool_list import Schema, listed
 
 T = TypeVar("T")
 
@@ -47,46 +47,6 @@ GRAPH: Final = "graph"
 """The argument that names a graph, of every tool that asks one."""
 GRAPH_SCHEME: Final = "kg://"
 _ARGUMENTS: Final = TypeAdapter(dict[str, object])
-
-Schema: TypeAlias = dict[str, Any]
-
-INPUT_KEYS: Final = ("type", "enum", "items", "description", "minimum", "maximum", "default")
-OUTPUT_KEYS: Final = ("description",)
-FAR_AWAY: Final = 1_000
-
-
-def listed(tool: Tool) -> Tool:
-    """Return a tool whose schemas keep only what helps to call it and to read its answer."""
-    required = {"required": tool.input_schema["required"]} if "required" in tool.input_schema else {}
-    slim = {"input_schema": _slim(tool.input_schema["properties"], INPUT_KEYS) | required}
-    if tool.output_schema is not None:
-        properties: Mapping[str, Schema] = tool.output_schema["properties"]
-        # What all answers have, the instructions say once.
-        own = {name: each for name, each in properties.items() if name not in Result.model_fields}
-        # What may be null is not in every answer of the tool.
-        always = {name: each for name, each in own.items() if {"type": "null"} not in each.get("anyOf", ())}
-        slim["output_schema"] = _slim(always, OUTPUT_KEYS)
-    return tool.model_copy(update=slim)
-
-
-def _slim(properties: Mapping[str, Schema], keys: tuple[str, ...]) -> Schema:
-    return {"type": "object", "properties": {name: _field(each, keys) for name, each in properties.items()}}
-
-
-def _field(field: Schema, keys: tuple[str, ...]) -> Schema:
-    """Return a field without its null alternative: an optional argument is left out, not null."""
-    alternatives: list[Schema] = [each for each in field.get("anyOf", ()) if each.get("type") != "null"]
-    whole: Schema = {**alternatives[0], **field} if len(alternatives) == 1 else field
-    if len(alternatives) > 1:
-        whole = {**field, "type": [each["type"] for each in alternatives if "type" in each]}
-    items: Schema = whole.get("items") or {}
-    if items and "anyOf" not in items:
-        whole = {**whole, "items": _field(items, keys)}
-    # Callers respect these bounds even if they have not read them.
-    obvious = {"minimum"} if whole.get("minimum", 2) <= 1 else set[str]()
-    obvious |= {"maximum"} if whole.get("maximum", 0) >= FAR_AWAY else set[str]()
-    return {key: whole[key] for key in keys if whole.get(key) is not None and key not in obvious}
-
 
 logger = logging.getLogger(__name__)
 
@@ -156,7 +116,7 @@ class SextantServer(MCPServer[None]):
         self._spanning: set[str] = set()
         self._only = tools
         self._left_out: set[str] = set()
-        self._listed: list[ListedTool] | None = None
+        self._listed: list[Tool] | None = None
 
     @property
     def tool_names(self) -> Collection[str]:
@@ -220,7 +180,7 @@ class SextantServer(MCPServer[None]):
         if spans:
             self._spanning.add(name)
 
-    async def list_tools(self) -> list[ListedTool]:
+    async def list_tools(self) -> list[Tool]:
         """List the tools that the caller may call, with schemas cut to what helps it."""
         if self._listed is None:
             self._listed = [listed(tool) for tool in await super().list_tools()]
