@@ -38,6 +38,7 @@ from kg_server.notes import Preferring
 from kg_server.resources import Resources
 from kg_server.settings import Settings
 from kg_server.tools import Tools
+from kg_server.view import VIEW_URI
 
 if TYPE_CHECKING:
     from kg_prompts.methods import GraphCounselorMethod, OdaMethod
@@ -76,6 +77,8 @@ class Withholding:
         except MCPError as error:
             message = self.text(error.error.message)
             raise MCPError(code=error.error.code, message=message, data=error.error.data) from error
+        if ctx.method == "resources/read" and (ctx.params or {}).get("uri") == VIEW_URI:
+            return result  # A file of this package, whose script runs only as it was built.
         return result if result is None else self.answer(result)
 
     def answer(self, result: BaseModel | dict[str, Any]) -> HandlerResult:

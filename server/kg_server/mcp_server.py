@@ -40,6 +40,7 @@ from kg_server.naming.refusals import MAX_ECHO, is_about_unknown, unknown_name
 from kg_server.serving.messages import LISTEN
 from kg_server.serving.stdio import Channel, StdioLimits, standard_streams
 from kg_server.tool_list import Schema, listed
+from kg_server.view import DRAWN, VIEW_URI, view_app
 
 T = TypeVar("T")
 
@@ -104,6 +105,7 @@ class SextantServer(MCPServer[None]):
             log_level="WARNING",
             lifespan=_closing,
             subscriptions=events,
+            extensions=[view_app()],
         )
         self._listening = ListenHandler(events)
         self._lowlevel_server.add_request_handler(LISTEN, SubscriptionsListenRequestParams, self._listening)
@@ -114,6 +116,7 @@ class SextantServer(MCPServer[None]):
         self._arguments: dict[str, Mapping[str, Schema]] = {}
         self._unlimited: set[str] = set()
         self._spanning: set[str] = set()
+        self._drawn: set[str] = set()
         self._only = tools
         self._left_out: set[str] = set()
         self._listed: list[Tool] | None = None
@@ -158,6 +161,7 @@ class SextantServer(MCPServer[None]):
         *,
         own_deadline: bool = False,
         spans: bool = False,
+        drawn: bool = False,
     ) -> None:
         """Add a tool: an async function with annotated arguments and a docstring that a model reads.
 
@@ -167,11 +171,13 @@ class SextantServer(MCPServer[None]):
             annotations: Its hints for clients.
             own_deadline: Whether it ends by itself, so that the server sets it no deadline.
             spans: Whether it asks all graphs where its argument `graph` names none, and opens them by itself.
+            drawn: Whether hosts that show MCP Apps draw its answers.
         """
         if self._only is not None and name not in self._only:
             self._left_out.add(name)
             return
-        self.add_tool(tool, name=name, description=inspect.getdoc(tool), annotations=annotations)
+        meta = DRAWN if drawn else None
+        self.add_tool(tool, name=name, description=inspect.getdoc(tool), annotations=annotations, meta=meta)
         found = self._tool_manager.get_tool(name)
         assert found is not None  # noqa: S101 - it was added the line before
         self._arguments[name] = _naming_graphs(found.parameters["properties"], self._graphs)
@@ -179,6 +185,8 @@ class SextantServer(MCPServer[None]):
             self._unlimited.add(name)
         if spans:
             self._spanning.add(name)
+        if drawn:
+            self._drawn.add(name)
 
     async def list_tools(self) -> list[Tool]:
         """List the tools that the caller may call, with schemas cut to what helps it."""
@@ -187,8 +195,9 @@ class SextantServer(MCPServer[None]):
         return [each for each in self._listed if caller().may_call(each.name)]
 
     async def list_resources(self) -> list[Resource]:
-        """List the resources that the caller may read."""
-        return [each for each in await super().list_resources() if self._serves(str(each.uri))]
+        """List the resources that the caller may read, for people and models: hosts find the view by the tools."""
+        every = await super().list_resources()
+        return [each for each in every if each.uri != VIEW_URI and self._serves(str(each.uri))]
 
     async def list_resource_templates(self) -> list[ResourceTemplate]:
         """List the resource templates that the caller may read."""
@@ -200,6 +209,8 @@ class SextantServer(MCPServer[None]):
 
     def _serves(self, place: str) -> bool:
         """Return whether the caller may call the tools that a resource shows the answers of, or a prompt uses."""
+        if place == VIEW_URI:
+            return not self._drawn.isdisjoint(self.callable_tools())
         named, _, rest = place.removeprefix(GRAPH_SCHEME).partition("/")
         if self._graphs is not None and self._graphs.several and named in {"{graph}", *self._graphs.names}:
             place = f"{GRAPH_SCHEME}{rest}"
@@ -277,7 +288,7 @@ class SextantServer(MCPServer[None]):
 
         A resource beside graphs, of several, asks those that it needs by itself.
         """
-        if self._graphs is None or (self._graphs.several and not uri.startswith(GRAPH_SCHEME)):
+        if self._graphs is None or uri == VIEW_URI or (self._graphs.several and not uri.startswith(GRAPH_SCHEME)):
             return ()
         named = uri.removeprefix(GRAPH_SCHEME).partition("/")[0]
         return self._graphs.chosen(named if self._graphs.several and named in self._graphs.names else None)

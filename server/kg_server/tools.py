@@ -77,10 +77,10 @@ class Tools:
     def provide(self, server: SextantServer) -> None:
         """Add every tool that a graph supports."""
         reads = reading(self._graphs)
-        server.provide(self.observe, "observe", reads)
+        server.provide(self.observe, "observe", reads, drawn=True)
         server.provide(self.retrieve, "Retrieve", reads, spans=True)
-        server.provide(self.get_neighbor, "GetNeighbor", reads)
-        server.provide(self.get_path, "GetPath", reads)
+        server.provide(self.get_neighbor, "GetNeighbor", reads, drawn=True)
+        server.provide(self.get_path, "GetPath", reads, drawn=True)
         server.provide(self.feature, "Feature", reads)
         server.provide(self.degree, "Degree", reads)
         server.provide(self.schema, "Schema", reads)

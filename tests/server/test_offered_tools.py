@@ -7,6 +7,7 @@ from kg_adapters.errors import InvalidRequest
 from kg_adapters.local.adapter import LocalAdapter
 from kg_server.app import build_server
 from kg_server.settings import HostingSettings, Settings
+from kg_server.view import VIEW_URI
 
 
 async def offered(graph: LocalAdapter, hosting: HostingSettings) -> tuple[set[str], set[str], set[str], str]:
@@ -32,11 +33,15 @@ async def test_only_the_tools_that_are_set_are_offered_with_the_resources_and_pr
             await client.call_tool("Degree", {"entity": "Q1490"})
         with pytest.raises(MCPError, match="There is no resource"):
             await client.read_resource("kg://schema")
+        assert {each.name for each in (await client.list_tools()).tools if each.meta} == {"GetNeighbor"}
+        assert len((await client.read_resource(VIEW_URI)).contents) == 1
         with pytest.raises(MCPError, match="no prompt"):
             await client.get_prompt("oda", {"question": "Who?"})
     async with Client(build_server(tokyo, Settings(hosting=HostingSettings(tools=("Retrieve",))))) as client:
         with pytest.raises(MCPError, match=r"There is no resource 'kg://schema'. This caller may read none."):
             await client.read_resource("kg://schema")
+        with pytest.raises(MCPError, match="There is no resource"):
+            await client.read_resource(VIEW_URI)
 
 
 async def test_a_server_that_only_reads_keeps_no_memories_and_does_not_speak_of_them(tokyo: LocalAdapter) -> None:

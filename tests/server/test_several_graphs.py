@@ -27,6 +27,7 @@ from kg_server.graphs import GraphSet, Opener, ServedGraph
 from kg_server.naming.meaning import SharedEmbedder
 from kg_server.serving.audit import CallRecord, Watcher
 from kg_server.settings import Settings
+from kg_server.view import VIEW_URI
 from remote_graphs import CITIES, answering_from, quiet
 from wikidata_stand_in import WikidataStandIn, graph, running
 
@@ -231,8 +232,9 @@ async def test_records_of_calls_name_the_graphs_that_they_were_about(tmp_path: P
         await served.call("Retrieve", text="Japan")
         await served.call("Degree", entity="Tokyo", graph="made up")
         await served.client.read_resource("kg://wikidata/entity/Q17")
+        await served.client.read_resource(VIEW_URI)
     made = [record.graph for record in records if record.method in {"tools/call", "resources/read"}]
-    assert made == ["cities", "japan", "japan, cities, wikidata", "", "wikidata"]
+    assert made == ["cities", "japan", "japan, cities, wikidata", "", "wikidata", ""]
 
 
 async def test_one_graph_takes_no_argument_that_names_it(tokyo: LocalAdapter) -> None:

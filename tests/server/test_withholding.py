@@ -26,6 +26,7 @@ from kg_boundary.secrets import Redactor
 from kg_boundary.shown import FileNames
 from kg_server.app import Withholding, build_server
 from kg_server.settings import LlmSettings, Settings
+from kg_server.view import VIEW_URI, view_html
 
 SECRET = "correct-horse-battery"
 
@@ -63,6 +64,16 @@ async def test_answers_and_refusals_hold_no_secret_and_their_addresses_stay(
         True,
         "The store at http://example.org/?a=b said: Basic …, pin …",
     )
+
+
+async def test_the_view_stays_as_it_is_built_although_a_word_of_it_is_a_secret(tokyo: LocalAdapter) -> None:
+    settings = Settings(llm=LlmSettings(api_key=SecretStr("viewport")))
+    async with Client(build_server(tokyo, settings)) as client:
+        [read] = (await client.read_resource(VIEW_URI)).contents
+        answer = reply_of(await client.call_tool("Retrieve", {"text": "viewport"}))
+    assert isinstance(read, TextResourceContents)
+    assert read.text == view_html()
+    assert "viewport" not in answer.text
 
 
 async def test_an_error_of_the_protocol_holds_no_secret() -> None:

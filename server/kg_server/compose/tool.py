@@ -75,7 +75,7 @@ class ComposeTool:
 
     def provide(self, server: SextantServer) -> None:
         """Add the tool."""
-        server.provide(self.compose, "Compose", reading(self._graphs))
+        server.provide(self.compose, "Compose", reading(self._graphs), drawn=True)
 
     async def compose(
         self,

@@ -109,7 +109,7 @@ class MemoryTools:
             ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=self._graphs.remote),
             spans=True,
         )
-        server.provide(self.read, "memory-read", reading(self._graphs), spans=True)
+        server.provide(self.read, "memory-read", reading(self._graphs), spans=True, drawn=True)
         if not {"memory-append", "memory-read"}.isdisjoint(server.tool_names):
             server.needs.append(("memory store", self.check))
         # Everything below the scheme comes here: the SDK logs the addresses, so the handles, that it refuses itself.

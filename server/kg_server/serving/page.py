@@ -5,16 +5,16 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, Self
 from urllib.parse import urljoin
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
+from kg_server.view import view_html
+
 PAGE_PATH: Final = "/"
 CLIENT_PATH: Final = "/client.json"
-_FILE: Final = Path(__file__).parents[1] / "view.html"
 _POLICY: Final = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]+)"')
 _OWN: Final = "connect-src 'self'"
 _ORIGIN: Final = re.compile(r"https?://[a-z0-9._\[\]:-]+(?=/|$)", re.IGNORECASE)
@@ -67,7 +67,7 @@ class ViewPage:
     @classmethod
     def read(cls, login: PageLogin | None) -> Self:
         """Return the page that ships with this package."""
-        html = _FILE.read_text(encoding="utf-8")
+        html = view_html()
         found = _POLICY.search(html)
         assert found is not None, "the build writes the policy"  # noqa: S101 - a mistake of ours
         return cls(html, found[1], login)

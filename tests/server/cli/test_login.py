@@ -15,6 +15,7 @@ import pytest
 from cli_runs import CommandLine, write_graph
 from kg_agents.tools.client import ToolError, connect_tools
 from kg_server.serving.tokens import TokenFile
+from kg_server.view import VIEW_URI
 from loopback_service import Authority
 from server_processes import address_of, started
 
@@ -112,6 +113,9 @@ def test_a_caller_sees_and_calls_only_the_tools_of_its_token(hosted: Hosted) -> 
     assert hosted.result(narrow, "tools/call", name="Degree", arguments={"entity": "Q17"})["isError"] is False
     refused = hosted.answer(narrow, method="tools/call", name="GetNeighbor", arguments={"entity": "Q17"})
     assert "This caller may not call GetNeighbor. It may call: Degree." in refused.text
+    assert hosted.answer(method="resources/read", uri=VIEW_URI).status_code == 401
+    assert hosted.result(reader, "resources/read", uri=VIEW_URI)["contents"][0]["uri"] == VIEW_URI
+    assert "There is no resource" in hosted.answer(narrow, method="resources/read", uri=VIEW_URI).text
     assert hosted.result(narrow, "resources/list")["resources"] == []
     assert "There is no resource" in hosted.answer(narrow, method="resources/read", uri="kg://schema").text
     completing = {"argument": {"name": "entities", "value": "Toky"}, "ref": {"type": "ref/prompt", "name": "oda"}}

@@ -23,6 +23,7 @@ from kg_server.app import build_server
 from kg_server.commands.graphs import opened, opening
 from kg_server.commands.output import ImportStopped, StoppableProgress, uncollected
 from kg_server.settings import Settings
+from kg_server.view import VIEW_URI
 from small_graphs import store_of
 
 EVERY_COMMAND = """
@@ -230,6 +231,7 @@ async def test_handshake_and_lists_do_not_wait_but_calls_do_and_say_how_far_it_i
         assert (reply.is_error, reply.text) == (True, expected)
         with pytest.raises(MCPError, match="'japan' is still being imported"):
             await client.read_resource("kg://schema")
+        assert (await client.read_resource(VIEW_URI)).contents
     await graphs.aclose()
 
 
