@@ -130,6 +130,14 @@ class ServedGraph:
         served._known = opened
         return served
 
+    def under(self, settings: Settings, embedder: SharedEmbedder) -> "ServedGraph":
+        """Return the same graph with other settings; this one opens and closes it."""
+
+        async def opener(_: OnProgress) -> KGAdapter:
+            return (await self.opened()).adapter
+
+        return ServedGraph(settings, embedder, opener, name=self._given_name, notes=self.notes)
+
     @property
     def name(self) -> str:
         """What it is called."""
@@ -329,6 +337,17 @@ class GraphSet:
         first, *others = self.names
         were = "was" if len(others) == 1 else "were"
         return f"Asked in {first}; {listed(others, ', ', 5)} {were} not asked: graph={others[0]}."
+
+    def under(self, settings: Settings, graph: str | None = None) -> "GraphSet":
+        """Return the same graphs, or the one of a name, with other settings; this set opens and closes them.
+
+        Raises:
+            InvalidRequest: There is no graph of that name.
+        """
+        embedder, chosen = SharedEmbedder(settings), self._graphs if graph is None else self.chosen(graph)
+        own = [settings.of(each.name) if settings.graphs else settings for each in chosen]
+        graphs = [each.under(mine, embedder) for each, mine in zip(chosen, own, strict=True)]
+        return GraphSet(graphs, settings, embedder)
 
     def notes_of(self, graph: KGAdapter) -> NotesFile | None:
         """Return the notes of a graph; None where it is none of these."""

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from kg_adapters.errors import BackendError, InvalidRequest
 from kg_adapters.protocol import KGAdapter
 from kg_boundary.private_files import open_private, private_folder
+from kg_boundary.regular_files import read_regular
 from kg_boundary.secrets import Redactor
-from kg_boundary.shown import one_line
+from kg_boundary.shown import one_line, shown
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from kg_agents.tools.client import Toolbox
     from kg_agents.trace import Trace, Watcher
     from kg_server.graphs import GraphSet
+    from kg_server.mcp_server import SextantServer
     from kg_server.memory.experience import ExperienceStore, Solved
 
 SET_MODEL: Final = (
@@ -289,3 +291,29 @@ def new_trace(folder: Path, question: str) -> Path:
             continue
         return path
     raise AssertionError("there is always another name")
+
+
+TRACE_URI: Final = "kg-trace://run"
+"""How the address begins under which a server gives the record of a run."""
+
+MAX_TRACE_BYTES: Final = 50_000_000
+"""What a browser can show in a reasonable time."""
+
+_MAX_TITLE: Final = 100
+
+
+def record_of(path: Path) -> str:
+    """Return the record of a run.
+
+    Raises:
+        InvalidRequest: It cannot be read.
+    """
+    try:
+        return read_regular(path, MAX_TRACE_BYTES).decode()
+    except OSError as error:
+        raise InvalidRequest(f"The trace {path} cannot be read: {error.strerror}.") from error
+
+
+def list_record(server: "SextantServer", uri: str, question: str, read: Callable[[], str]) -> None:
+    """List the record of a run among the resources of a server."""
+    server.resource(uri, name="run", title=shown(question)[:_MAX_TITLE], mime_type="application/jsonl")(read)

@@ -91,7 +91,7 @@ class PlainView(RunView):
 
     def conclude(self, answer: "AgentAnswer", trace: Path) -> None:
         """See `RunView`."""
-        print("\n\n".join("\n".join(map(visible_line, part)) for part in parts_of(answer)), flush=True)
+        print("\n".join(lines_of(answer)), flush=True)
         cost = f", cost {answer.usage.cost:.4f}" if answer.usage.cost else ""
         took = f"{steps_of(len(answer.steps))}, {answer.usage.tokens:,} tokens{cost}, {answer.seconds:.1f} s"
         self._console.print(f"\n{took}; trace: {visible_line(str(trace))}", style="dim", markup=False)
@@ -100,6 +100,12 @@ class PlainView(RunView):
 def steps_of(count: int) -> str:
     """Return a number of steps in words."""
     return f"{count} step" if count == 1 else f"{count} steps"
+
+
+def lines_of(answer: "AgentAnswer") -> Sequence[str]:
+    """Return the parts of an answer as lines, with an empty one between them."""
+    first, *others = ([visible_line(line) for line in part] for part in parts_of(answer))
+    return [*first, *(line for part in others for line in ("", *part))]
 
 
 def parts_of(answer: "AgentAnswer") -> Iterator[Sequence[str]]:
@@ -191,6 +197,11 @@ DOING: Final = {
 """What a run does while it waits for a tool, or for a model's reply of some purpose."""
 
 
+def doing(what: str) -> str:
+    """Return in words what a run does, by what its watcher is told."""
+    return DOING.get(what) or f"Waiting for {visible_line(what)}"
+
+
 def run_view(*, as_json: bool) -> RunView:
     """Return how a run is shown: as JSON at its end, live on a terminal, in plain lines elsewhere.
 
@@ -230,7 +241,7 @@ class LiveView(PlainView):
 
     def begin(self, what: str) -> None:
         """See `RunView`."""
-        self._doing = DOING.get(what) or f"Waiting for {visible_line(what)}"
+        self._doing = doing(what)
         # Before the first call the graph may be imported, which draws a bar of its own.
         self._drawn.start()
         self._draw()

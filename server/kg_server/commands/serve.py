@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
+    from kg_server.graphs import GraphSet
     from kg_server.mcp_server import SextantServer
 
 REPORTED_S: Final = 5.0
@@ -288,13 +289,13 @@ class Served:
     Args:
         address: Host and port.
         insecure: Whether other machines may call without a login.
-        prepare: Called with the server before it serves.
+        prepare: Called with the server and its graphs before it serves.
         on_start: Called with the URL of the endpoint once it serves.
     """
 
     address: tuple[str, int]
     insecure: bool = False
-    prepare: "Callable[[SextantServer], None]" = lambda _: None
+    prepare: "Callable[[SextantServer, GraphSet], None]" = lambda *_: None
     on_start: Callable[[str], None] = lambda _: None
 
 
@@ -317,7 +318,7 @@ async def serve_http(settings: Settings, recorded: Recording, *, served: Served)
                 limits = None if login is None else CallLimits(settings.hosting, watchers)
                 booked = watchers if limits is None else (limits.book, *watchers)
                 server = build_server(graphs, settings, watchers=booked)
-                served.prepare(server)
+                served.prepare(server, graphs)
                 readiness = Readiness(server.needs)
                 app = application(server, settings, login, limits, readiness)
                 if settings.memory.database is not None:
