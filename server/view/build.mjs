@@ -35,12 +35,19 @@ function hashOf(text) {
   return `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 }
 
+/** Return a script without the comments and indents of its shaders, which are texts to whatever else makes it smaller. */
+function withSmallShaders(js) {
+  return js.replace(/`[^`]*gl_(?:Position|FragColor)[^`]*`/g, (shader) =>
+    shader.replace(/\s*\/\/.*$/gm, "").replace(/\n\s+/g, "\n"),
+  );
+}
+
 async function page() {
   const alias = { events: "./src/events.ts" };
   const options = { ...COMMON, minify: true, charset: "utf8", target: "es2022", alias };
   const script = await build({ ...options, entryPoints: ["src/main.ts"], format: "iife", metafile: true });
   const style = await build({ ...options, entryPoints: ["src/style.css"] });
-  const [js, css] = [script.outputFiles[0].text.trim(), style.outputFiles[0].text.trim()];
+  const [js, css] = [withSmallShaders(script.outputFiles[0].text.trim()), style.outputFiles[0].text.trim()];
   if (/<\/script|<!--/i.test(js)) throw new Error("The script would end its own element.");
   const policy = [
     "default-src 'none'",
