@@ -1,5 +1,6 @@
 // What the page does: each action calls a tool of the endpoint and draws what it found.
 
+import { reasonOf } from "./dom";
 import {
   candidatesOf,
   type Described,
@@ -119,7 +120,7 @@ export class App {
     try {
       await action();
     } catch (error) {
-      this.message = { text: error instanceof Error ? error.message : String(error), bad: true };
+      this.message = { text: reasonOf(error), bad: true };
     } finally {
       this.busy -= 1;
       this.changed();

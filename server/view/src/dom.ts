@@ -50,6 +50,11 @@ export function plain(text: string, most = MOST_SHOWN): string {
   return text.length > most ? `${visible}…` : visible;
 }
 
+/** Return in words why something failed. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 export function counted(number: number, one: string, many = `${one}s`): string {
   return `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
 }

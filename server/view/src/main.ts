@@ -1,13 +1,13 @@
-// The beginning: it connects to the endpoint beside the page, with a token where that asks for one.
+// The beginning: it connects to the endpoint beside the page, and logs in where that asks for it.
 
 import { App } from "./app";
-import { button, byId, el, refill } from "./dom";
+import { button, byId, el, reasonOf, refill } from "./dom";
 import { TRACE } from "./links";
-import { Endpoint, LoginNeeded } from "./mcp";
+import { finish, renew, token } from "./login";
+import { Endpoint } from "./mcp";
 import { Page } from "./page";
 import { Search } from "./search";
 
-const TOKEN = "kg-sextant-token";
 const THEME = "kg-sextant-theme";
 
 const KEYS: readonly (readonly [key: string, what: string])[] = [
@@ -41,33 +41,6 @@ function help(): void {
   dialog.showModal();
 }
 
-/** Ask for a token, and resolve once one is given. */
-function login(reason: string): Promise<void> {
-  const dialog = byId("dialog", HTMLDialogElement);
-  const token = el("input", { type: "password", "aria-label": "Token", autocomplete: "off", required: true });
-  const form = el(
-    "form",
-    {},
-    el("p", {}, reason),
-    token,
-    el("p", {}),
-    el("button", { type: "submit", class: "first" }, "Log in"),
-  );
-  refill(dialog, el("h2", {}, "Log in"), form);
-  dialog.setAttribute("aria-label", "Log in");
-  dialog.showModal();
-  return new Promise((resolve) => {
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      // It stays in this tab, and goes nowhere but to the endpoint.
-      sessionStorage.setItem(TOKEN, token.value.trim());
-      dialog.close();
-      resolve();
-    });
-    dialog.addEventListener("cancel", (event) => event.preventDefault());
-  });
-}
-
 function useTheme(theme: string): void {
   document.documentElement.dataset.theme = theme;
 }
@@ -96,25 +69,18 @@ async function begin(): Promise<void> {
 }
 
 async function connect(): Promise<App> {
-  const endpoint = new Endpoint(new URL("mcp", location.href).href, () => sessionStorage.getItem(TOKEN) ?? "");
-  for (;;) {
-    try {
-      const { title } = await endpoint.initialize();
-      const tools = new Map((await endpoint.tools()).map((tool) => [tool.name, tool]));
-      const traces = (await endpoint.resources()).filter(([uri]) => uri.startsWith(TRACE));
-      document.title = title || document.title;
-      return new App(endpoint, tools, traces);
-    } catch (error) {
-      if (!(error instanceof LoginNeeded)) throw error;
-      await login(
-        sessionStorage.getItem(TOKEN) ? "The server does not accept this token." : "The server asks for a token.",
-      );
-    }
-  }
+  const url = new URL("mcp", location.href).href;
+  await finish();
+  const endpoint = new Endpoint(url, token, undefined, renew);
+  const { title } = await endpoint.initialize();
+  const tools = new Map((await endpoint.tools()).map((tool) => [tool.name, tool]));
+  const traces = (await endpoint.resources()).filter(([uri]) => uri.startsWith(TRACE));
+  document.title = title || document.title;
+  return new App(endpoint, tools, traces);
 }
 
 begin().catch((error: unknown) => {
   const status = byId("status", HTMLParagraphElement);
   status.className = "bad";
-  status.textContent = `The server cannot be used: ${error instanceof Error ? error.message : String(error)}`;
+  status.textContent = `The server cannot be used: ${reasonOf(error)}`;
 });

@@ -23,7 +23,7 @@ export interface Outcome {
 /** The endpoint refused a call; the message says why, and what to try. */
 export class Refused extends Error {}
 
-/** The endpoint wants a token, or another one. */
+/** The endpoint wants a token, or another one, and nobody gave it. */
 export class LoginNeeded extends Error {}
 
 export interface ServerInfo {
@@ -42,6 +42,8 @@ export class Endpoint {
     private readonly url: string,
     private readonly token: () => string,
     private readonly request: typeof fetch = (input, init) => fetch(input, init),
+    /** Whether there is another token than the one that was refused, after so many others. */
+    private readonly renew: (refusal: Response, used: string, tries: number) => Promise<boolean> = async () => false,
   ) {}
 
   /** Begin: exchange versions and names. */
@@ -117,14 +119,19 @@ export class Endpoint {
     });
     if (this.version) headers.set("mcp-protocol-version", this.version);
     if (this.session) headers.set("mcp-session-id", this.session);
-    if (this.token()) headers.set("authorization", `Bearer ${this.token()}`);
     const init: RequestInit = { method: "POST", headers, body: JSON.stringify(message), credentials: "omit" };
     if (signal) init.signal = signal;
-    const response = await this.request(this.url, init);
-    this.session = response.headers.get("mcp-session-id") ?? this.session;
-    if (response.status === 401) throw new LoginNeeded("The server needs a token.");
-    if (!response.ok) throw new Refused(await failure(response));
-    return response;
+    for (let tries = 0; ; tries += 1) {
+      const used = this.token();
+      if (used) headers.set("authorization", `Bearer ${used}`);
+      const response = await this.request(this.url, init);
+      this.session = response.headers.get("mcp-session-id") ?? this.session;
+      if ([401, 403].includes(response.status) && (await this.renew(response, used, tries))) continue;
+      if (response.status === 401)
+        throw new LoginNeeded("The server asks for a login. Load this page again to log in.");
+      if (!response.ok) throw new Refused(await failure(response));
+      return response;
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 // The search field: completion by what the graph's names resolve to, usable by keyboard and screen readers.
 
 import type { App } from "./app";
-import { byId, el, plain, refill } from "./dom";
+import { byId, el, plain, reasonOf, refill } from "./dom";
 import type { Described } from "./facts";
 
 const PAUSE_MS = 220;
@@ -52,7 +52,7 @@ export class Search {
     } catch (error) {
       if (running.signal.aborted) return;
       this.found = [];
-      this.summary = error instanceof Error ? error.message : String(error);
+      this.summary = reasonOf(error);
     }
     this.active = this.found.length ? 0 : -1;
     this.render();

@@ -1,7 +1,8 @@
 // Real servers of this repository, and a real Chromium that looks at them.
 
+import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -127,4 +128,16 @@ export async function search(page: Page, text: string): Promise<void> {
 export async function drawn(page: Page): Promise<[nodes: number, lines: number]> {
   const stage = page.locator("#stage");
   return [Number(await stage.getAttribute("data-nodes")), Number(await stage.getAttribute("data-lines"))];
+}
+
+const AXE = readFileSync("node_modules/axe-core/axe.min.js", "utf8");
+const CHECK = `axe.run().then((result) =>
+  result.violations.flatMap((each) => each.nodes.map((node) => each.id + ": " + node.html)))`;
+
+/** Return what axe finds amiss, in a page that bypasses its policy: that would keep axe out. */
+export async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(AXE);
+  const found: unknown = await page.evaluate(CHECK);
+  assert.ok(Array.isArray(found));
+  return found.map(String);
 }
