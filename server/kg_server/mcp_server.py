@@ -249,17 +249,18 @@ class SextantServer(MCPServer[None]):
                 raise ToolError(unknown_name(name, "argument", argument, known))
         timeout_s = self._timeout_s
         place = ""
-        if self._graphs is not None and GRAPH in known and name not in self._spanning:
-            place = self._graphs.only_first(graph_names(arguments.get(GRAPH)))
+        named = graph_names(arguments.get(GRAPH)) is not None
         try:
             graphs = self._asked(name, arguments)
-            if graph_names(arguments.get(GRAPH)) is not None:
+            if self._graphs is not None and GRAPH in known and name not in self._spanning:
+                place = self._graphs.asked_in(graphs if named else ())
+            if named:
                 arguments = {**arguments, GRAPH: graph_argument(name, graphs, takes_list="items" in known[GRAPH])}
             timeout_s = self._seconds(graphs)
             with watching_completeness():
                 most_s = None if name in self._unlimited else timeout_s
                 call = partial(super().call_tool, name, arguments, context)
-                return located(await answered(graphs, most_s, call), place)
+                return located(await answered(graphs, most_s, call), "" if named else place)
         except KGError as error:
             raise ToolError(visible_lines(str(error))) from error
         except TimeoutError as error:
