@@ -15,7 +15,15 @@ from mcp.server.mcpserver.exceptions import MCPServerError
 from pydantic import TypeAdapter, ValidationError
 
 from kg_adapters.answer_cache import AnswerCache
-from kg_adapters.errors import BackendTimeout, BackendUnavailable, GraphReplaced, InvalidRequest, KGError, causes
+from kg_adapters.errors import (
+    BackendTimeout,
+    BackendUnavailable,
+    GraphReplaced,
+    InvalidRequest,
+    KGError,
+    ModelUnavailable,
+    causes,
+)
 from kg_adapters.links import LinkRules, naming
 from kg_adapters.open_options import OnProgress, Progress
 from kg_adapters.profile import GraphProfile
@@ -155,7 +163,7 @@ class ServedGraph:
 
     @property
     def error(self) -> KGError | None:
-        """Why it could not be opened the last time; None where it is open, or nobody tried."""
+        """Why it could not be opened or reached the last time; None where it answered, or nobody tried."""
         return self._error
 
     @property
@@ -212,7 +220,18 @@ class ServedGraph:
     async def ask(self, question: Callable[[OpenedGraph], Awaitable[T]]) -> T:
         """Return what a question gives when one state of the graph answers all of it."""
         here = await self.opened()
-        return await consistently([here.adapter], partial(question, here))
+        return await self.noting(lambda: consistently([here.adapter], partial(question, here)))
+
+    async def noting(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Return what `ask` gives, which asks this graph alone once it is open, and note whether it was reached."""
+        try:
+            given = await ask()
+        except (KGError, MCPServerError) as error:
+            gone = (each for each in causes(error) if isinstance(each, BackendUnavailable))
+            self._error = next((each for each in gone if not isinstance(each, ModelUnavailable)), None)
+            raise
+        self._error = None
+        return given
 
     async def aclose(self) -> None:
         """Stop what is under way, and close the graph."""
@@ -445,7 +464,8 @@ async def answered(graphs: Sequence[ServedGraph], most_s: float | None, ask: Cal
     several = len(graphs) > 1
     opened = await all_of([partial(_named, each) if several else each.opened for each in graphs], at_once=len(graphs))
     with anyio.fail_after(None if most_s is None else most_s - (anyio.current_time() - began)):
-        return await consistently([each.adapter for each in opened], ask)
+        asking = partial(consistently, [each.adapter for each in opened], ask)
+        return await (graphs[0].noting(asking) if len(graphs) == 1 else asking())
 
 
 def graph_names(given: object) -> Sequence[str] | None:

@@ -18,6 +18,7 @@ all, other tools the first."""
 NOT_OPEN: Final = "not open yet"
 FAILED: Final = "cannot be opened"
 ELSEWHERE: Final = "elsewhere, Schema tells what it knows"
+UNREACHED: Final = "could not be reached when it was last asked"
 MAX_LINE: Final = 60
 MAX_REASON: Final = 100
 INSTRUCTIONS: Final = """\
@@ -97,7 +98,12 @@ async def _described(graph: ServedGraph, graphs: GraphSet) -> str:
     profile = here.profile
     if profile is None and not here.adapter.remote:
         profile = await here.adapter.profile()
-    parts.append(ELSEWHERE if profile is None else in_brief(profile, classes=not parts))
+    if profile is not None:
+        parts.append(in_brief(profile, classes=not parts))
+    if graph.error is not None:
+        parts.append(UNREACHED)
+    elif profile is None:
+        parts.append(ELSEWHERE)
     return "; ".join(parts)
 
 

@@ -281,10 +281,16 @@ async def test_a_graph_that_could_not_be_opened_is_tried_again_after_a_pause() -
     await served.aclose()
 
 
-async def test_an_endpoint_that_refuses_at_first_answers_later_calls_and_no_other_graph_waits(tmp_path: Path) -> None:
+async def test_an_endpoint_that_refuses_at_first_is_told_of_and_answers_later_calls_and_no_other_graph_waits(
+    tmp_path: Path,
+) -> None:
     async with three(tmp_path) as served:
         served.cities.follow(refusing(503, "starting"))
         assert (await served.call("GetNeighbor", entity="Kyoto", graph="cities")).is_error
         assert not (await served.call("GetNeighbor", entity="Tokyo")).is_error
+        down = (await served.call("Schema")).lines[1]
         served.cities.follow(answering_from(CITIES))
         assert not (await served.call("Degree", entity="Kyoto", graph="cities")).is_error
+        up = (await served.call("Schema")).lines[1]
+    assert down == "cities: could not be reached when it was last asked"
+    assert up == "cities: elsewhere, Schema tells what it knows"
