@@ -4,6 +4,7 @@ import { reasonOf } from "./dom";
 import {
   candidatesOf,
   type Described,
+  evidenceOf,
   type Facts,
   factsOf,
   type RelationCount,
@@ -22,7 +23,6 @@ import { type Run, readTrace, replayed } from "./trace";
 /** The most neighbours that are drawn at once; a node with more opens its relations with their counts. */
 export const HUB = 60;
 const PAGE = 20;
-const BEST = 3;
 const BATCH = 50;
 const BATCHES = 4;
 const UNDONE = 100;
@@ -61,6 +61,8 @@ export class App {
   replay: Replay | null = null;
   lastCall: Call | null = null;
   message: Message = { text: "", bad: false };
+  /** What the page has to do without, said beside every message. */
+  notice = "";
   /** The end of a path of which the other is not chosen yet. */
   pathFrom: string | null = null;
   graph = "";
@@ -75,7 +77,7 @@ export class App {
   private readonly listeners: (() => void)[] = [];
 
   constructor(
-    readonly endpoint: Endpoint,
+    readonly endpoint: Pick<Endpoint, "call" | "read">,
     readonly tools: ReadonlyMap<string, Tool>,
     readonly traces: readonly (readonly [uri: string, title: string])[],
   ) {
@@ -201,8 +203,7 @@ export class App {
   async observe(question: string, id: string): Promise<void> {
     const { facts, data } = await this.facts("observe", { question, entities: [id], hops: 2, top_n: 20 });
     this.draw({ ...facts, nodes: [id] });
-    const best = { ...data, groups: rowsOf(data.groups).slice(0, BEST) };
-    this.add(factsOf("observe", best), true);
+    this.add(evidenceOf("observe", data), true);
     this.mark({ question, entities: [id] });
     this.say(summaryOf(data));
     await this.describe();
@@ -223,6 +224,20 @@ export class App {
     if (this.found === null) return;
     this.lastCall = this.found.call;
     this.draw(this.found.facts);
+    await this.describe();
+  }
+
+  /** Draw an answer to a call that the page did not make. */
+  async show(call: Call, { data, text }: Outcome): Promise<void> {
+    this.lastCall = call;
+    const facts = factsOf(call.tool, data);
+    const { entity, entities, source, target } = call.given;
+    const read = textsById(data.read);
+    const asked = [entity, entities, source, target].flat().map((each) => read.get(textOf(each)) ?? textOf(each));
+    const isAny = facts.triples.length + facts.values.length > 0;
+    this.add({ ...facts, nodes: [...facts.nodes, ...asked.filter((id) => isAny && facts.labels.has(id))] });
+    this.add(evidenceOf(call.tool, data), true);
+    this.say(summaryOf(data) || text);
     await this.describe();
   }
 

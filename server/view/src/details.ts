@@ -150,14 +150,11 @@ function relationRow(app: App, id: string, each: RelationCount): HTMLElement {
   const drawn = app.drawnOver(id, each).length;
   const left = each.count - drawn;
   const name = each.direction === "in" ? `← ${label}` : `${label} →`;
-  const more = button(
-    left > 20 ? "+20" : `+${left}`,
-    () => void app.run(async () => await app.more(id, each.relation, each.direction)),
-    {
-      "aria-label": `Draw more of ${label}, ${each.direction === "in" ? "incoming" : "outgoing"}`,
-      "data-key": `more ${each.direction} ${each.relation}`,
-    },
-  );
+  const next = left > 20 ? "+20" : `+${left}`;
+  const more = button(next, () => void app.run(async () => await app.more(id, each.relation, each.direction)), {
+    "aria-label": `${next}, draw more of ${label}, ${each.direction === "in" ? "incoming" : "outgoing"}`,
+    "data-key": `more ${each.direction} ${each.relation}`,
+  });
   return el(
     "tr",
     {},

@@ -39,7 +39,8 @@ export function refill(parent: HTMLElement, ...children: Child[]): void {
   const key = focused instanceof HTMLElement && parent.contains(focused) ? focused.dataset.key : undefined;
   parent.replaceChildren(...children.filter((each) => each !== null && each !== undefined && each !== false));
   if (key === undefined) return;
-  for (const each of parent.querySelectorAll<HTMLElement>("[data-key]")) if (each.dataset.key === key) each.focus();
+  for (const each of parent.querySelectorAll<HTMLElement>("[data-key]"))
+    if (each.dataset.key === key) each.focus({ preventScroll: true });
 }
 
 const MOST_SHOWN = 2_000;

@@ -120,7 +120,7 @@ export class Drawing {
       edgeReducer: (id, data) => this.lineNow(id, data),
     });
     const room = (): { width: number; height: number } => ({
-      width: Math.max(container.clientWidth - 2 * (PADDING + MARGIN), 100),
+      width: Math.max(container.clientWidth - 2 * (PADDING + Math.min(MARGIN, container.clientWidth / 8)), 100),
       height: Math.max(container.clientHeight - 4 * PADDING, 100),
     });
     this.layout = new Layout(
@@ -201,6 +201,16 @@ export class Drawing {
     void (closer
       ? camera.animatedZoom({ duration: this.duration })
       : camera.animatedUnzoom({ duration: this.duration }));
+  }
+
+  pause(isPaused: boolean): void {
+    this.layout.pause(isPaused);
+  }
+
+  /** Stop, and give the browser back what the picture holds of WebGL. */
+  end(): void {
+    this.layout.stop();
+    this.sigma.kill();
   }
 
   resize(): void {
@@ -325,7 +335,9 @@ export class Drawing {
   private roomOf(label: string, note: string, x: number, y: number, radius: number): Rectangle {
     const half = Math.max(this.widthOf(cut(label), LABEL_PX), this.widthOf(note, NOTE_PX)) / 2;
     const top = y + radius + 4;
-    return { left: x - half, right: x + half, top, bottom: top + LABEL_PX + (note ? NOTE_PX + 4 : 0) };
+    // A node at the side has its whole label within the picture.
+    const middle = Math.max(half, Math.min(x, this.sigma.getDimensions().width - half));
+    return { left: middle - half, right: middle + half, top, bottom: top + LABEL_PX + (note ? NOTE_PX + 4 : 0) };
   }
 
   private drawLabel(context: CanvasRenderingContext2D, data: ShownNode): void {
@@ -348,8 +360,9 @@ export class Drawing {
     context.textAlign = "center";
     context.textBaseline = "top";
     const font = `${isSelected ? 600 : 400} ${LABEL_PX}px ${FONT}`;
-    outlined(context, cut(label), data.x, room.top, font, text, background);
-    if (note) outlined(context, note, data.x, room.top + LABEL_PX + 3, `${NOTE_PX}px ${FONT}`, muted, background);
+    const x = (room.left + room.right) / 2;
+    outlined(context, cut(label), x, room.top, font, text, background);
+    if (note) outlined(context, note, x, room.top + LABEL_PX + 3, `${NOTE_PX}px ${FONT}`, muted, background);
   }
 
   private drawHover(context: CanvasRenderingContext2D, data: ShownNode): void {

@@ -2,6 +2,9 @@
 
 import { type Data, rowsOf, textOf, textsById, textsOf } from "./json";
 
+/** How many groups of an observation stand out. */
+const BEST = 3;
+
 export interface Triple {
   readonly head: string;
   readonly relation: string;
@@ -42,6 +45,13 @@ export function factsOf(tool: string, data: Data): Facts {
     else values.push(triple);
   }
   return { triples, nodes, values, labels, relations: textsById(data.relations) };
+}
+
+/** Return the part of an answer that stands out: paths, what a memory keeps, the best of an observation, reasons. */
+export function evidenceOf(tool: string, data: Data): Facts {
+  const { groups, results, ...rest } = data;
+  const isNone = tool === "GetNeighbor" || tool === "Sparql";
+  return factsOf(tool, isNone ? {} : { ...rest, held: [], groups: rowsOf(groups).slice(0, BEST) });
 }
 
 /** Whether the triples of an answer lead to nodes only, as its values stand apart. */

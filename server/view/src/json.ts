@@ -6,6 +6,10 @@ export function isData(value: unknown): value is Data {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+export function dataOf(value: unknown): Data {
+  return isData(value) ? value : {};
+}
+
 export function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }

@@ -85,8 +85,14 @@ export class Layout {
   }
 
   stop(): void {
+    this.left = 0;
+    this.pause(true);
+  }
+
+  /** Rest, or go on from there. */
+  pause(isPaused: boolean): void {
     cancelAnimationFrame(this.frame);
-    this.frame = 0;
+    this.frame = !isPaused && this.left > 0 ? requestAnimationFrame(this.slice) : 0;
   }
 
   private hurry(): void {
@@ -119,6 +125,7 @@ export class Layout {
 
   private rest(): void {
     this.frame = 0;
+    this.left = 0;
     this.onRest(this.graph.order >= 2 && this.graph.order <= MOST_SEPARATED ? this.separate() : null);
   }
 

@@ -1,6 +1,7 @@
 // The beginning: it connects to the endpoint beside the page, and logs in where that asks for it.
 
 import { App } from "./app";
+import { assist } from "./assistant";
 import { button, byId, el, reasonOf, refill } from "./dom";
 import { TRACE } from "./links";
 import { finish, renew, token } from "./login";
@@ -46,6 +47,8 @@ function useTheme(theme: string): void {
 }
 
 async function begin(): Promise<void> {
+  // The server lets nobody frame its page: whoever does is an assistant.
+  if (window.parent !== window) return await assist();
   const dark = matchMedia("(prefers-color-scheme: dark)");
   useTheme(localStorage.getItem(THEME) ?? (dark.matches ? "dark" : "light"));
   let app: App | null = null;
@@ -81,6 +84,7 @@ async function connect(): Promise<App> {
 
 begin().catch((error: unknown) => {
   const status = byId("status", HTMLParagraphElement);
+  document.body.classList.remove("empty");
   status.className = "bad";
   status.textContent = `The server cannot be used: ${reasonOf(error)}`;
 });

@@ -1,6 +1,6 @@
 // A client of the MCP endpoint that serves this page: JSON-RPC over streamable HTTP.
 
-import { type Data, isData, textOf } from "./json";
+import { type Data, dataOf, isData, textOf } from "./json";
 
 export interface Tool {
   readonly name: string;
@@ -55,7 +55,7 @@ export class Endpoint {
     });
     this.version = textOf(result.protocolVersion) || VERSION;
     await this.post({ jsonrpc: "2.0", method: "notifications/initialized" });
-    const info = isData(result.serverInfo) ? result.serverInfo : {};
+    const info = dataOf(result.serverInfo);
     return { title: textOf(info.title) || textOf(info.name), version: textOf(info.version) };
   }
 
@@ -67,11 +67,11 @@ export class Endpoint {
       const result = await this.send("tools/list", cursor ? { cursor } : {});
       for (const each of Array.isArray(result.tools) ? result.tools : []) {
         if (!isData(each)) continue;
-        const schema = isData(each.inputSchema) ? each.inputSchema : {};
-        const notes = isData(each.annotations) ? each.annotations : {};
+        const schema = dataOf(each.inputSchema);
+        const notes = dataOf(each.annotations);
         found.push({
           name: textOf(each.name),
-          properties: isData(schema.properties) ? schema.properties : {},
+          properties: dataOf(schema.properties),
           remote: notes.openWorldHint === true,
         });
       }
@@ -82,11 +82,7 @@ export class Endpoint {
 
   /** Call a tool. */
   async call({ tool, given }: Call, signal?: AbortSignal): Promise<Outcome> {
-    const result = await this.send("tools/call", { name: tool, arguments: given }, signal);
-    const content = Array.isArray(result.content) ? result.content : [];
-    const text = content.map((part) => (isData(part) ? textOf(part.text) : "")).join("\n");
-    if (result.isError === true) throw new Refused(text || `${tool} failed, and gave no reason.`);
-    return { data: isData(result.structuredContent) ? result.structuredContent : {}, text };
+    return outcomeOf(await this.send("tools/call", { name: tool, arguments: given }, signal));
   }
 
   /** List the resources, by URI with their titles. */
@@ -109,7 +105,7 @@ export class Endpoint {
     const response = await this.post({ jsonrpc: "2.0", id, method, params }, signal);
     const answer = await answerTo(id, response);
     if (isData(answer.error)) throw new Refused(textOf(answer.error.message) || "The server refused the call.");
-    return isData(answer.result) ? answer.result : {};
+    return dataOf(answer.result);
   }
 
   private async post(message: Data, signal?: AbortSignal): Promise<Response> {
@@ -133,6 +129,14 @@ export class Endpoint {
       return response;
     }
   }
+}
+
+/** Read the result of a call. @throws Refused where the tool failed */
+export function outcomeOf(result: Data): Outcome {
+  const content = Array.isArray(result.content) ? result.content.filter(isData) : [];
+  const text = content.map((part) => textOf(part.text)).join("\n");
+  if (result.isError === true) throw new Refused(text || "The tool failed, and gave no reason.");
+  return { data: dataOf(result.structuredContent), text };
 }
 
 async function failure(response: Response): Promise<string> {

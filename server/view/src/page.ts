@@ -21,7 +21,11 @@ export class Page {
   private readonly status = byId("status", HTMLParagraphElement);
   private readonly queries: Queries;
   private readonly runs: Runs;
-  private readonly drawing: Drawing | null;
+  private drawing: Drawing | null;
+  /** What a frame shows below its picture: the selected node, then the facts. */
+  private readonly card = el("div");
+  private readonly facts = el("div", { class: "facts" });
+  private isPaused = false;
   private readonly noPicture: string;
   private tab: Tab = "Details";
   private colors = readColors();
@@ -34,6 +38,8 @@ export class Page {
   constructor(
     private readonly app: App,
     private readonly search: Search,
+    /** Inside an assistant, the button that changes how much room the page has. */
+    private readonly modeButton?: () => HTMLElement | false,
   ) {
     this.queries = new Queries(app);
     this.runs = new Runs(app);
@@ -79,6 +85,19 @@ export class Page {
     this.render();
   }
 
+  /** Draw nothing while nobody looks; what has changed is drawn afterwards. */
+  pause(isPaused: boolean): void {
+    this.isPaused = isPaused;
+    this.drawing?.pause(isPaused);
+    if (!isPaused) this.render();
+  }
+
+  /** Give up the picture and what it holds. */
+  end(): void {
+    this.drawing?.end();
+    this.drawing = null;
+  }
+
   private makeDrawing(): [Drawing | null, string] {
     try {
       const handlers = {
@@ -122,8 +141,11 @@ export class Page {
     const { app } = this;
     const shown = shownOf(app.scene, app.lexicon);
     // Whoever chooses something in the picture of the definition wants to read about it.
-    if (app.selected !== this.chosen && app.selected !== null && this.tab === "Schema") this.tab = "Details";
+    const isNew = app.selected !== this.chosen && app.selected !== null;
+    if (isNew && this.tab === "Schema") this.tab = "Details";
     this.chosen = app.selected;
+    // Before the picture, whose room it changes.
+    document.body.classList.toggle("empty", !app.scene.nodes.size);
     this.renderPicture(shown);
     for (const name of TABS) {
       const tab = byId(`tab-${name}`, HTMLButtonElement);
@@ -131,20 +153,32 @@ export class Page {
       tab.tabIndex = name === this.tab ? 0 : -1;
     }
     this.panel.setAttribute("aria-labelledby", `tab-${this.tab}`);
-    if (this.tab === "Details") renderDetails(app, this.panel);
-    if (this.tab === "Facts") renderFacts(app, this.panel);
-    if (this.tab === "Filter") renderFilter(app, this.panel);
-    if (this.tab === "Query") this.queries.render(this.panel);
-    if (this.tab === "Schema") this.renderSchema();
-    if (this.tab === "Runs") this.runs.render(this.panel);
+    const isBoth = this.modeButton && (this.tab === "Details" || document.body.classList.contains("inline"));
+    const tab = isBoth ? this.renderBoth(isNew) : this.tab;
+    if (tab === "Details") renderDetails(app, this.panel);
+    if (tab === "Facts") renderFacts(app, this.panel);
+    if (tab === "Filter") renderFilter(app, this.panel);
+    if (tab === "Query") this.queries.render(this.panel);
+    if (tab === "Schema") this.renderSchema();
+    if (tab === "Runs") this.runs.render(this.panel);
     renderCall(app, byId("call-text", HTMLDivElement));
     this.renderTools();
     this.renderStatus(shown);
     const place = writePlace(app.place);
-    if (place !== this.written && app.busy === 0) {
+    if (place !== this.written && app.busy === 0 && !this.modeButton) {
       this.written = place;
       history.replaceState(null, "", place || location.pathname);
     }
+  }
+
+  private renderBoth(isNew: boolean): null {
+    const { app, panel, card, facts } = this;
+    if (card.parentElement !== panel) panel.replaceChildren(card, facts);
+    card.hidden = app.selected === null;
+    renderDetails(app, card);
+    renderFacts(app, facts);
+    if (isNew) panel.scrollTop = 0;
+    return null;
   }
 
   private renderPicture(shown: Shown): void {
@@ -156,7 +190,7 @@ export class Page {
     this.stage.dataset.nodes = String(nodes.length);
     this.stage.dataset.lines = String(lines.length);
     const state = [JSON.stringify([nodes, lines]), app.selected, this.colors];
-    if (state.some((each, at) => each !== this.drawn[at])) {
+    if (!this.isPaused && state.some((each, at) => each !== this.drawn[at])) {
       const isSame = state[0] === this.drawn[0] && state[2] === this.drawn[2];
       this.drawn = state;
       if (isSame) this.drawing?.select(app.selected);
@@ -165,7 +199,9 @@ export class Page {
     this.renderLegend(shown);
     const empty = byId("empty", HTMLParagraphElement);
     empty.hidden = shown.nodes.length > 0 && !this.noPicture;
-    empty.textContent = this.noPicture || (app.busy ? "Loading …" : "Search for an entity, or open Schema.");
+    const hint = this.modeButton ? plain(app.message.text) : "Search for an entity, or open Schema.";
+    empty.textContent = this.noPicture || (app.busy ? "Loading …" : hint);
+    empty.className = app.message.bad ? "bad" : "";
   }
 
   private drawnNodes(shown: Shown, lines: readonly Line[]): DrawnNode[] {
@@ -273,6 +309,7 @@ export class Page {
       button("−", () => drawing?.zoom(false), { "aria-label": "Zoom out", "data-key": "out" }),
       button("Show all", () => app.showAll(), { disabled: !isFiltered, "data-key": "all" }),
       button("Clear", () => app.clear(), { disabled: !scene.nodes.size, "data-key": "clear" }),
+      this.modeButton?.(),
       app.pathFrom !== null && button("Cancel path", () => this.cancelPath(), { class: "first", "data-key": "cancel" }),
     );
   }
@@ -283,7 +320,7 @@ export class Page {
     const numbers = all === 0 ? "" : `${shown.nodes.length} of ${counted(all, "node")} shown`;
     const text = app.busy ? "Working …" : app.message.text;
     this.status.className = app.message.bad && !app.busy ? "bad" : "";
-    this.status.textContent = plain([numbers, text].filter(Boolean).join(" · "), 400);
+    this.status.textContent = plain([numbers, text, app.notice].filter(Boolean).join(" · "), 400);
     document.body.setAttribute("aria-busy", String(app.busy > 0));
   }
 

@@ -19,10 +19,6 @@ export class Search {
     this.input.addEventListener("input", () => this.later());
     this.input.addEventListener("keydown", (event) => this.key(event));
     this.input.addEventListener("blur", () => this.close());
-    byId("search-form", HTMLFormElement).addEventListener("submit", (event) => {
-      event.preventDefault();
-      void this.submit();
-    });
   }
 
   focus(): void {
@@ -67,6 +63,10 @@ export class Search {
 
   private key(event: KeyboardEvent): void {
     if (event.key === "Escape") this.close();
+    if (event.key === "Enter" && !event.isComposing) {
+      event.preventDefault();
+      void this.submit();
+    }
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (!step || this.list.hidden || !this.found.length) return;
     event.preventDefault();

@@ -6,7 +6,14 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Frame,
+  type Page,
+} from "playwright-core";
 
 const ROOT = resolve("../..");
 export const RECORD = join(ROOT, "docs/examples/goethe.jsonl");
@@ -130,12 +137,21 @@ export async function drawn(page: Page): Promise<[nodes: number, lines: number]>
   return [Number(await stage.getAttribute("data-nodes")), Number(await stage.getAttribute("data-lines"))];
 }
 
+/** A graph whose texts would do harm wherever they were not taken as text. */
+export const HOSTILE = String.raw`
+@prefix e: <http://e.example/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+e:a rdfs:label "<img src=x onerror=alert(1)><script>alert(2)</script>" ; e:r e:b , e:c , <javascript:alert(3)> ;
+  e:home "javascript:alert(4)" , "https://good.example/?a=<b>" , "${"long ".repeat(20_000)}" .
+e:b rdfs:label "\u202Egnp.evil\u202C" . e:c rdfs:label "\"><svg onload=alert(5)>" . e:r rdfs:label "</td><b>r</b>" .
+<javascript:alert(3)> rdfs:label "href" .
+`;
+
 const AXE = readFileSync("node_modules/axe-core/axe.min.js", "utf8");
 const CHECK = `axe.run().then((result) =>
   result.violations.flatMap((each) => each.nodes.map((node) => each.id + ": " + node.html)))`;
 
 /** Return what axe finds amiss, in a page that bypasses its policy: that would keep axe out. */
-export async function violations(page: Page): Promise<string[]> {
+export async function violations(page: Page | Frame): Promise<string[]> {
   await page.evaluate(AXE);
   const found: unknown = await page.evaluate(CHECK);
   assert.ok(Array.isArray(found));

@@ -6,6 +6,7 @@ import { after, before, describe, test } from "node:test";
 import type { Browser } from "playwright-core";
 import {
   drawn,
+  HOSTILE,
   idle,
   launch,
   missing,
@@ -23,15 +24,6 @@ import {
 
 const ENTITY = "#entity=w%3AE7939";
 const HUB = "#entity=w%3AE2203";
-
-const HOSTILE = String.raw`
-@prefix e: <http://e.example/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
-e:a rdfs:label "<img src=x onerror=alert(1)><script>alert(2)</script>" ; e:r e:b , e:c , <javascript:alert(3)> ;
-  e:home "javascript:alert(4)" , "https://good.example/?a=<b>" , "${"long ".repeat(20_000)}" .
-e:b rdfs:label "\u202Egnp.evil\u202C" . e:c rdfs:label "\"><svg onload=alert(5)>" . e:r rdfs:label "</td><b>r</b>" .
-<javascript:alert(3)> rdfs:label "href" .
-`;
-
 describe("the page in a browser", { skip: missing, timeout: 300_000 }, () => {
   let browser: Browser;
   let world: Server;
