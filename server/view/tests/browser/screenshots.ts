@@ -1,9 +1,11 @@
-// Takes pictures of the page: six scenes at two widths, light and dark. Run it as npm run screenshots -- FOLDER.
+// Takes pictures of the page: six scenes at two widths, light and dark, and five in the frame of an assistant. Run it as npm run screenshots -- FOLDER.
 
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { Page } from "playwright-core";
+import type { Browser, FrameLocator, Page } from "playwright-core";
+import type { Data } from "../../src/json";
 import { idle, launch, open, RECORD, type Server, search, serve, start, tab } from "./harness";
+import { Assistant } from "./host";
 
 interface Scene {
   readonly name: string;
@@ -66,10 +68,44 @@ async function main(): Promise<void> {
         await page.screenshot({ path: join(folder, `${name}-${colorScheme}-${width}.png`) });
         await context.close();
       }
+  await inFrames(browser, world, folder);
   await browser.close();
   world.stop();
   run.stop();
   console.log(folder);
+}
+
+/** Take pictures of what assistants show, narrow, wide and as a whole page. */
+async function inFrames(browser: Browser, server: Server, folder: string): Promise<void> {
+  const who = "Stewauus Wastšeieda";
+  const film = "w:E3900";
+  const calls: readonly [name: string, tool: string, given: Data, act: (frame: FrameLocator) => Promise<void>][] = [
+    ["waiting", "observe", {}, async () => {}],
+    ["path", "GetPath", { source: film, target: "w:E7939" }, async () => {}],
+    [
+      "observe",
+      "observe",
+      { question: "who directed it", entities: [film] },
+      async (frame) => await frame.getByRole("button", { name: who }).first().click(),
+    ],
+    ["empty", "GetNeighbor", { entity: film, relation: "directed by", direction: "in" }, async () => {}],
+    ["whole", "Compose", { expression: `Neighbor[Neighbor[${film}, cast member], alma mater]` }, async () => {}],
+  ];
+  for (const [name, tool, given, act] of calls)
+    for (const theme of ["light", "dark"])
+      for (const width of name === "whole" ? [1280] : [420, 760]) {
+        const context = { theme, availableDisplayModes: ["inline", "fullscreen"] };
+        const options = { viewport: { width, height: 800 } };
+        const assistant = await Assistant.open(browser, server, tool, { width, context, options });
+        if (name === "waiting") await assistant.notify("tool-input-partial", { arguments: { entities: ["Lyon"] } });
+        else await assistant.call(tool, given);
+        if (name === "whole") await assistant.frame.getByRole("button", { name: "Full screen" }).click();
+        await act(assistant.frame);
+        await assistant.idle();
+        await assistant.frames();
+        await assistant.page.screenshot({ path: join(folder, `app-${name}-${theme}-${width}.png`) });
+        await assistant.end();
+      }
 }
 
 await main();
