@@ -20,6 +20,7 @@ _FOLDER: Final = "kg_server.commands"
 _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "serve": ("serve:serve", "Serve a graph to MCP clients."),
     "explore": ("explore:explore", "Show a graph as a page in the browser."),
+    "draw": ("draw:draw", "Draw a part of a graph as a file."),
     "config": ("config:config", "Print or write your MCP client's configuration."),
     "call": ("call:call", "Call one tool and print its answer."),
     "tools": ("tools:tools", "List the tools, their arguments and examples."),

@@ -9,6 +9,7 @@ from kg_agents.evidence.matching import is_name, words_of
 from kg_agents.evidence.values import IdLabels, Shown, Triple, in_graph, plain_value, split_graph
 from kg_agents.llm import Usage
 from kg_agents.llm.dialogue import Dialogue
+from kg_boundary.drawing import Picture, notebook_html
 from kg_boundary.shown import in_quotes
 
 Source: TypeAlias = Literal["graph", "computed", "model"]
@@ -198,6 +199,33 @@ class AgentAnswer:
     def evidence(self) -> tuple[Triple, ...]:
         """The triples and values that yield the answers, each once."""
         return tuple(dict.fromkeys(fact for each in self.answers for fact in each.facts))
+
+    @property
+    def picture(self) -> Picture:
+        """The answers and what yields them as a picture; without evidence, what the run kept or read."""
+        facts = self.evidence or self.facts
+        return picture_of(self.question, self.answers, self.labels, facts)
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self.picture)
+
+
+def picture_of(question: str, answers: Sequence[GivenAnswer], labels: IdLabels, facts: Sequence[Triple]) -> Picture:
+    """Return answers to a question and what yields them as a picture.
+
+    Args:
+        question: The question.
+        answers: The answers.
+        labels: What ids are called.
+        facts: What is drawn.
+    """
+    evidence = frozenset(fact for each in answers for fact in each.facts)
+    texts = {words_of(each.text) for each in answers} | {each for answer in answers for each in answer.entities}
+    ends = dict.fromkeys(end for head, _, tail in facts for end in (head, tail))
+    named = {end for end in ends if {end, words_of(labels.nodes.get(end, plain_value(end)))} & texts}
+    caption = ", ".join(dict.fromkeys(each.text for each in answers))
+    drawn = labels.picture(facts)
+    return replace(drawn, title=question, caption=caption, evidence=evidence, answers=frozenset(named))
 
 
 def without(answer: AgentAnswer, refuted: frozenset[Triple], closed_book: ClosedBook) -> AgentAnswer:

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
+from kg_boundary.drawing import Picture, notebook_html
+
 Triple: TypeAlias = tuple[str, str, str]
 """Head, relation and tail, by id; a tail may be a literal, in quotes.
 
@@ -58,6 +60,14 @@ class IdLabels:
     def merged(self, other: "IdLabels") -> "IdLabels":
         """Return the labels of both."""
         return IdLabels({**self.nodes, **other.nodes}, {**self.relations, **other.relations})
+
+    def picture(self, facts: Sequence[Triple]) -> Picture:
+        """Return facts as a picture; where ids carry graphs, relations show them."""
+        ends = (end for head, _, tail in facts for end in (head, tail) if split_graph(end)[1])
+        nodes = {**{end: split_graph(end)[0] for end in ends}, **self.nodes}
+        graphs = {relation: split_graph(relation)[1] for _, relation, _ in facts}
+        relations = {each: in_graph(self.relations.get(each, split_graph(each)[0]), graphs[each]) for each in graphs}
+        return Picture(tuple(facts), labels=nodes, relations={**self.relations, **relations})
 
     def node(self, id: str) -> str:
         """Return a node as `label (id)`, or as it is where it has no label."""
@@ -202,6 +212,11 @@ class ObservedFacts:
         """The facts that were named, each once, those of the best group first."""
         return tuple(dict.fromkeys(triple for group in self.groups for triple in group.triples))
 
+    def _repr_html_(self) -> str:
+        best = self.groups[0].triples if self.groups else ()
+        seen = tuple(dict.fromkeys(group.entity for group in self.groups))
+        return notebook_html(replace(self.labels.picture(self.triples), roots=seen, evidence=frozenset(best)))
+
     def joined(self, other: "ObservedFacts") -> "ObservedFacts":
         """Return what two observations show, the groups of both by their scores."""
         groups = sorted((*self.groups, *other.groups), key=lambda group: -group.score)
@@ -247,6 +262,10 @@ class Found:
     def facts(self) -> tuple[Triple, ...]:
         """All that may be kept."""
         return *self.triples, *self.values
+
+    def _repr_html_(self) -> str:
+        values = map(valued, self.values)
+        return notebook_html(self.labels.picture((*self.triples, *values, *self.held)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,6 +347,15 @@ class Remembered:
     text: str
     cursor: str = ""
     unverified: frozenset[Triple] = frozenset()
+
+    @property
+    def picture(self) -> Picture:
+        """Its facts as a picture, path by path."""
+        facts = tuple(fact for _, fact in sorted(self.facts, key=lambda each: each[0]))
+        return replace(self.labels.picture(facts), doubtful=self.unverified)
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self.picture)
 
     def joined(self, following: "Remembered") -> "Remembered":
         """Return this page and the one that follows it as one."""

@@ -1,0 +1,29 @@
+"""A picture as PNG, drawn from its SVG by resvg, which needs no browser and no other library of the system."""
+
+from typing import Final
+
+from kg_boundary.drawing.svg import FONTS, CannotDraw
+
+_TEXT: Final = f'''<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9">
+<text y="9" font-family="{FONTS}">%s</text></svg>'''
+
+
+def png_of(svg: str, scale: float = 2.0, *, fonts: bool = True) -> bytes:
+    """Return an SVG of ours as PNG.
+
+    Args:
+        svg: The picture, of one theme: what the reader prefers is not known.
+        scale: How many pixels of the PNG one of the SVG becomes, in each direction.
+        fonts: Whether the fonts of this machine are used.
+
+    Raises:
+        CannotDraw: The library is not installed, or the machine has no font, so that no text would be seen.
+    """
+    try:
+        from resvg_py import svg_to_bytes  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise CannotDraw("A PNG needs the extra draw. Install it: pip install 'kg-sextant[draw]'") from error
+    with_text, without = (svg_to_bytes(svg_string=_TEXT % mark, skip_system_fonts=not fonts) for mark in ("M", ""))
+    if with_text == without:
+        raise CannotDraw("This machine has no font for a PNG. Install one, such as DejaVu, or write SVG.")
+    return bytes(svg_to_bytes(svg_string=svg, skip_system_fonts=not fonts, zoom=scale))

@@ -1,0 +1,269 @@
+"""`kg-sextant draw`: entities, the evidence of a run, a memory or the result of an expression as a picture."""
+
+import re
+import sys
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from kg_adapters.errors import BackendError, InvalidRequest
+from kg_boundary.drawing import CannotDraw, Picture, Triple, png_of, svg_of
+from kg_boundary.shown import counted, in_quotes, one_line
+from kg_server.commands import options
+from kg_server.commands.invocation import invocation
+from kg_server.settings import Settings
+
+if TYPE_CHECKING:
+    from kg_agents.tools.knowledge import KnowledgeGraph
+
+ENDINGS: Final = (".svg", ".png")
+_ALONE: Final = 24
+_AMONG: Final = 5
+"""How many neighbours are drawn of one entity, and of each of several."""
+_PATHS: Final = 3
+_PAIRS: Final = 3
+"""Up to how many entities each is linked with each; of more, each with the next."""
+_MOST: Final = 80
+_NAMED: Final = 8
+_TOKENS: Final = 20_000
+
+
+def draw(  # noqa: PLR0913, PLR0917 - one argument for each option
+    context: typer.Context,
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="The file to write, .svg or .png; - prints SVG on standard output."
+        ),
+    ],
+    entities: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="ENTITY…", help="Entities to draw with their neighbours, and the paths between them."),
+    ] = None,
+    graph: options.Graphs = None,
+    trace: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the answer of a recorded run, and what it rests on.")
+    ] = None,
+    memory: Annotated[str | None, typer.Option(metavar="ID", help="Draw a memory.")] = None,
+    compose: Annotated[
+        str | None, typer.Option(metavar="EXPR", help="Draw the result of an expression, and what shows it.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="The title, in place of the usual one.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=0, max=60, metavar="N", help="How many neighbours of each entity to draw.")
+    ] = None,
+    dark: Annotated[
+        bool, typer.Option("--dark", help="Draw in dark colours; an SVG otherwise follows its reader.")
+    ] = False,
+    scale: Annotated[float, typer.Option(min=0.5, max=8, help="How large a PNG is, in sizes of the SVG.")] = 2.0,
+) -> None:
+    """Draw a part of a graph as a file for slides and pages.
+
+    Needs the extra draw: pip install 'kg-sextant[draw]'
+    """
+    ending = ".svg" if out == "-" else Path(out).suffix.lower()
+    if ending not in ENDINGS:
+        raise InvalidRequest(f"--out {in_quotes(out)}: the name must end with {' or '.join(ENDINGS)}.")
+    if sum(map(bool, (entities, trace, memory, compose))) != 1:
+        raise InvalidRequest("Name what to draw: entities, or one of --trace, --memory and --compose.")
+    import anyio
+
+    if trace is not None and not graph:
+        picture = _of_trace(trace)
+    else:
+        settings = invocation(context).load_for_any(graph=graph).settings
+        picture = anyio.run(_read, settings, entities or [], trace, memory, compose, limit)
+    if not (picture.facts or picture.roots):
+        raise InvalidRequest("There is nothing to draw: what was asked for holds no facts.")
+    picture = picture if title is None else replace(picture, title=title)
+    try:
+        svg = svg_of(picture, "dark" if dark else "light" if ending == ".png" else "both")
+        written = png_of(svg, scale) if ending == ".png" else svg.encode()
+    except CannotDraw as error:
+        raise InvalidRequest(str(error)) from error
+    _write(out, written)
+
+
+def _write(out: str, written: bytes) -> None:
+    """Write a picture.
+
+    Raises:
+        InvalidRequest: The file cannot be written.
+    """
+    if out == "-":
+        # Whatever encoding the terminal has, the text stays XML.
+        sys.stdout.write(written.decode().encode("ascii", "xmlcharrefreplace").decode())
+        return
+    try:
+        Path(out).write_bytes(written)
+    except OSError as error:
+        raise InvalidRequest(f"--out {in_quotes(out)} cannot be written: {error.strerror}.") from error
+
+
+async def _read(
+    settings: Settings,
+    entities: Sequence[str],
+    trace: Path | None,
+    memory: str | None,
+    compose: str | None,
+    limit: int | None,
+) -> Picture:
+    """Return what the tools say of what is to be drawn.
+
+    Raises:
+        BackendError: A tool refused a call; the message is its own.
+    """
+    from kg_agents.llm import AgentError
+
+    try:
+        async with _connected(settings) as graph:
+            if trace is not None:
+                picture = _of_trace(trace)
+            elif memory is not None:
+                held = await graph.recall(memory)
+                picture = replace(held.picture, title="Memory", caption=counted(len(held.facts), "fact"))
+            elif compose is not None:
+                picture = await _of_expression(graph, compose)
+            else:
+                picture = await _of_entities(graph, entities, limit)
+            return await _with_classes(graph, picture)
+    except AgentError as error:
+        raise BackendError(one_line(str(error))) from error
+
+
+@asynccontextmanager
+async def _connected(settings: Settings) -> "AsyncGenerator[KnowledgeGraph]":
+    """Give the tools of a server of the graphs that the settings name, in this process."""
+    from kg_agents.tools.knowledge import connect
+    from kg_server.app import build_server
+    from kg_server.commands.graphs import served
+
+    async with served(settings) as graphs, connect(build_server(graphs, settings)) as graph:
+        yield graph
+
+
+def _of_trace(path: Path) -> Picture:
+    """Return the answer of a recorded run, and what it rests on.
+
+    Raises:
+        InvalidRequest: The file is no record of a run, or its answer rests on no facts.
+    """
+    from kg_agents.evidence.answers import picture_of
+    from kg_agents.evidence.values import IdLabels
+    from kg_agents.tools.client import ToolCall
+    from kg_agents.tools.readings import shown_by
+    from kg_agents.trace import AnswerLine, InvalidTrace, RunLine, ToolLine, read_trace
+
+    try:
+        lines = read_trace(path)
+    except InvalidTrace as error:
+        raise InvalidRequest(one_line(str(error))) from error
+    run = next(line for line in lines if isinstance(line, RunLine))
+    answers = [each for line in lines if isinstance(line, AnswerLine) for each in line.answers]
+    labels = IdLabels()
+    for line in lines:
+        if isinstance(line, ToolLine) and not line.error:
+            call = ToolCall(line.tool, line.arguments, line.text, line.data, line.failed)
+            labels = labels.merged(shown_by(call, run.graphs).labels)
+    facts = tuple(dict.fromkeys(fact for each in answers for fact in each.facts))
+    if not facts:
+        raise InvalidRequest(
+            f"The answer of {path} rests on no facts, so there is nothing to draw. "
+            f"kg-sextant explore --trace {path} shows what the run found."
+        )
+    return picture_of(run.question, answers, labels, facts[:_MOST])
+
+
+async def _of_expression(graph: "KnowledgeGraph", expression: str) -> Picture:
+    """Return what an expression gives, and what shows it."""
+    from kg_agents.evidence.values import valued
+
+    found = await graph.compose(expression, max_tokens=_TOKENS)
+    told = tuple(dict.fromkeys((*found.facts, *(fact for each in found.computed for fact in each.facts))))[:_MOST]
+    nodes = {*found.labels.nodes, *(head for head, _, _ in told)}
+    # Its rows write values like ids; what has neither a label nor facts is taken for one, but for blank nodes.
+    facts = tuple(fact if fact[2] in nodes or fact[2].startswith("_:") else valued(fact) for fact in told)
+    drawn = found.labels.picture(facts)
+    results = found.listed or tuple(each.result for each in found.computed)
+    ends = dict.fromkeys(end for head, _, tail in facts for end in (head, tail))
+    given = {*found.named.values(), *(word.strip() for word in re.split(r"[\[\],]", expression))}
+    return replace(
+        drawn,
+        title=" ".join(expression.split()),
+        caption=_listed([drawn.name(each) for each in results]),
+        roots=tuple(each for each in ends if each in given),
+        evidence=frozenset(facts),
+        answers=frozenset(results) - given,
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else "")
+
+
+async def _of_entities(graph: "KnowledgeGraph", entities: Sequence[str], limit: int | None) -> Picture:
+    """Return entities with their neighbours and, where they are several, the paths between them."""
+    from kg_agents.evidence.values import Shown, valued
+
+    most = limit if limit is not None else _ALONE if len(entities) == 1 else _AMONG
+    shown, roots, near = Shown(), list[str](), list[Triple]()
+    more: dict[tuple[str, str, bool], int] = {}
+    for entity in entities:
+        found = await graph.neighbors(entity, limit=max(most, 1), max_tokens=_TOKENS)
+        root = found.shown.named.get(entity, entity)
+        facts = [*found.triples, *map(valued, found.values)][:most]
+        more |= _left_out(root, facts, found.totals) if most else {}
+        ends = {end for fact in facts for end in fact}
+        near += [*facts, *(fact for fact in found.held if fact[0] in ends)]
+        shown = shown.joined(found.shown)
+        roots.append(root)
+    pairs = combinations(roots, 2) if len(roots) <= _PAIRS else pairwise(roots)
+    linked: list[Triple] = []
+    for source, target in pairs:
+        found = await graph.paths(source, target, limit=_PATHS, max_tokens=_TOKENS)
+        shown = shown.joined(found.shown)
+        linked += found.triples
+    drawn = shown.labels.picture(tuple(dict.fromkeys((*linked, *near))))
+    return replace(
+        drawn,
+        title=_listed(list(map(drawn.name, roots))),
+        roots=tuple(dict.fromkeys(roots)),
+        evidence=frozenset(linked),
+        more=more,
+        both_sides=len(roots) == 1,
+    )
+
+
+def _left_out(
+    root: str, facts: Iterable[Triple], totals: Mapping[tuple[str, bool], int]
+) -> dict[tuple[str, str, bool], int]:
+    """Return how many facts of an entity are not drawn, by relation; those of relations not drawn at all as one."""
+    drawn: dict[tuple[str, bool], int] = {}
+    for head, relation, _ in facts:
+        key = (relation, head != root)
+        drawn[key] = drawn.get(key, 0) + 1
+    more = {(root, *key): count - drawn[key] for key, count in totals.items() if drawn.get(key, count) < count}
+    others = sum(count for key, count in totals.items() if key not in drawn)
+    return {**more, (root, "", False): others} if others else more
+
+
+async def _with_classes(graph: "KnowledgeGraph", picture: Picture) -> Picture:
+    """Return a picture with the classes of its nodes, which are their colours and therefore no facts of their own."""
+    nodes = [each for each in dict.fromkeys(picture.nodes()) if not each.startswith(('"', "_:"))]
+    ids, classes, labels = dict[str, str](), dict[str, str](), dict(picture.labels)
+    for match in await graph.identify(nodes, limit=1):
+        known = next((each for each in match.candidates if each.id == match.text), None)
+        if known is not None and known.types:
+            named = known.types.partition(", ")[0]
+            label, _, short = named.rpartition(" (")
+            classes[known.id], ids[known.id] = label or named, short.removesuffix(")")
+            if known.id not in labels:
+                # What has no name is called by its class, which tells more than its id.
+                labels[known.id] = classes[known.id]
+    kept = tuple(fact for fact in picture.facts if ids.get(fact[0], "") != fact[2] or fact in picture.evidence)
+    return replace(picture, facts=kept, classes=classes, labels=labels)
