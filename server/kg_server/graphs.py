@@ -349,10 +349,12 @@ class GraphSet:
                 raise InvalidRequest(unknown_name("This server", "graph", name, self.names))
         return [known[each] for each in names]
 
-    def only_first(self, named: Sequence[str] | None) -> str:
-        """Return the sentence that a call asked the first graph alone, of several, unless it named graphs."""
-        if named or not self.several:
+    def asked_in(self, named: Sequence[ServedGraph]) -> str:
+        """Return the sentence on which graphs, of several, a call asked: those that it named, or the first alone."""
+        if not self.several:
             return ""
+        if named:
+            return f"Asked in {', '.join(each.name for each in named)}."
         first, *others = self.names
         were = "was" if len(others) == 1 else "were"
         return f"Asked in {first}; {listed(others, ', ', 5)} {were} not asked: graph={others[0]}."

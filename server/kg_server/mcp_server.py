@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Ite
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final, TypeVar
+from urllib.parse import unquote
 
 import anyio
 from mcp.server import MCPServer
@@ -62,7 +63,7 @@ NEEDED_TOOLS: Final[Mapping[str, frozenset[str]]] = {
     "oda": frozenset({"observe", "GetNeighbor", "memory-append"}),
     "graph-counselor": frozenset({"Schema", "Compose"}),
 }
-"""By how a resource's URI or a prompt's name begins, the tools that it shows the answers of or asks a model to call."""
+"""By a prompt's name, and a resource's URI or how it begins, the tools whose answers it shows or which it asks for."""
 
 OTHER_NAMES: Final = {"node": "entity"}
 """Names of arguments that are accepted, though others are listed: those of the papers."""
@@ -211,11 +212,10 @@ class SextantServer(MCPServer[None]):
         """Return whether the caller may call the tools that a resource shows the answers of, or a prompt uses."""
         if place == VIEW_URI:
             return not self._drawn.isdisjoint(self.callable_tools())
-        named, _, rest = place.removeprefix(GRAPH_SCHEME).partition("/")
-        if self._graphs is not None and self._graphs.several and named in {"{graph}", *self._graphs.names}:
-            place = f"{GRAPH_SCHEME}{rest}"
-        needed = next((tools for start, tools in NEEDED_TOOLS.items() if place.startswith(start)), frozenset[str]())
-        return needed.issubset(self.callable_tools())
+        # However a name of a graph is written before it, the rest of the path says what is shown.
+        of_one = GRAPH_SCHEME + place.removeprefix(GRAPH_SCHEME).partition("/")[2]
+        needed = [tools for named, tools in NEEDED_TOOLS.items() if _is_of(named, place) or _is_of(named, of_one)]
+        return frozenset[str]().union(*needed).issubset(self.callable_tools())
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
@@ -249,17 +249,18 @@ class SextantServer(MCPServer[None]):
                 raise ToolError(unknown_name(name, "argument", argument, known))
         timeout_s = self._timeout_s
         place = ""
-        if self._graphs is not None and GRAPH in known and name not in self._spanning:
-            place = self._graphs.only_first(graph_names(arguments.get(GRAPH)))
+        named = graph_names(arguments.get(GRAPH)) is not None
         try:
             graphs = self._asked(name, arguments)
-            if graph_names(arguments.get(GRAPH)) is not None:
+            if self._graphs is not None and GRAPH in known and name not in self._spanning:
+                place = self._graphs.asked_in(graphs if named else ())
+            if named:
                 arguments = {**arguments, GRAPH: graph_argument(name, graphs, takes_list="items" in known[GRAPH])}
             timeout_s = self._seconds(graphs)
             with watching_completeness():
                 most_s = None if name in self._unlimited else timeout_s
                 call = partial(super().call_tool, name, arguments, context)
-                return located(await answered(graphs, most_s, call), place)
+                return located(await answered(graphs, most_s, call), "" if named else place)
         except KGError as error:
             raise ToolError(visible_lines(str(error))) from error
         except TimeoutError as error:
@@ -290,8 +291,9 @@ class SextantServer(MCPServer[None]):
         """
         if self._graphs is None or uri == VIEW_URI or (self._graphs.several and not uri.startswith(GRAPH_SCHEME)):
             return ()
-        named = uri.removeprefix(GRAPH_SCHEME).partition("/")[0]
-        return self._graphs.chosen(named if self._graphs.several and named in self._graphs.names else None)
+        named = unquote(uri.removeprefix(GRAPH_SCHEME).partition("/")[0]).lower()
+        found = next((each for each in self._graphs.all if each.name.lower() == named), None)
+        return self._graphs.chosen(found.name if found is not None and self._graphs.several else None)
 
     def graphs_of(self, method: str, params: Mapping[str, Any]) -> str:
         """Return the names of the graphs, of several, that a message is about; nothing where it is about none."""
@@ -378,6 +380,11 @@ class SextantServer(MCPServer[None]):
         known.extend(each.uri_template.replace("{+", "{") for each in await self.list_resource_templates())
         there = f"There are {', '.join(known)}, with ids percent-encoded." if known else "This caller may read none."
         return f"There is no resource {in_quotes(uri, MAX_ECHO)}. {there}"
+
+
+def _is_of(named: str, place: str) -> bool:
+    """Return whether a resource or a prompt has a name, or begins with one that is only the beginning of others."""
+    return place == named or (named.endswith(("/", ":")) and place.startswith(named))
 
 
 def _naming_graphs(properties: dict[str, Schema], graphs: GraphSet | None) -> dict[str, Schema]:

@@ -201,7 +201,7 @@ async def test_ids_of_a_prefix_that_two_graphs_declare_differently_mean_what_the
         assert [space for space in ("<http://one.org/", "<http://two.org/") if space not in said] == []
 
 
-async def test_who_names_no_graph_and_finds_nothing_learns_which_was_asked() -> None:
+async def test_a_refusal_says_which_graph_was_asked_and_an_empty_answer_to_a_call_that_names_none() -> None:
     place = "Asked in people; facts was not asked: graph=facts."
     unknown = {"entity": "Germany"}
     assert (await refusal(both(), "Degree", **unknown)).endswith(f"\n{place}")
@@ -210,9 +210,10 @@ async def test_who_names_no_graph_and_finds_nothing_learns_which_was_asked() -> 
     empty = await call(both(), "GetPath", **nothing)
     assert empty.summary.endswith(place)
     assert empty.data["summary"] == empty.summary
+    assert (await refusal(both(), "Degree", **unknown, graph="PEOPLE")).endswith("\nAsked in people.")
+    assert "sked in" not in await refusal(people(), "Degree", **unknown)
     for elsewhere in (both(), people()):
         graph = {"graph": "people"} if isinstance(elsewhere, GraphSet) else {}
-        assert "sked in" not in await refusal(elsewhere, "Degree", **unknown, **graph)
         assert "sked in" not in (await call(elsewhere, "GetPath", **nothing, **graph)).text
     assert "sked in" not in (await call(both(), "Degree", entity="Ulm")).text
 

@@ -140,16 +140,20 @@ async def test_a_mark_may_be_part_of_a_name_or_that_of_the_only_graph_or_of_none
     async with remembering(both, tmp_path) as memory:
         named = await memory.append(["Nova", "made [films]", "Dune"])
         unknown = await memory.append(["Ann Lee", "born in [mars]", "Ulm"])
+        misspelt = await memory.append(["Nova", "sizze [cm]", "4"])
         false = await memory.append(["Nova", "size [cm]", "5"], ["Novva", "size [cm]", "4"])
     assert false.is_error
     assert "no graph 'cm'" not in false.text
     assert facts_of(named) == [["1", "f:s", "f:made", "f:m", "verified", "films"]]
-    assert "): This server has no graph 'mars'. Its graphs are films, people. " in unknown.text
+    assert unknown.lines == [
+        "triple 1 (Ann Lee | born in [mars] | Ulm): This server has no graph 'mars'. Its graphs are films, people."
+    ]
+    assert '"size [cm]" (f:cm)' in misspelt.text
     async with remembering(people, tmp_path) as memory:
         own = await memory.append(["Ann Lee (ex:x1)", f"born in (ex:r) [{people.name}]", "Ulm (ex:x2)"])
         unknown = await memory.append(["Ann Lee", "born in [mars]", "Ulm"])
     assert facts_of(own) == [["1", *IDS, "verified"]]
-    assert f"): This server has no graph 'mars'. Its graphs are {people.name}. " in unknown.text
+    assert unknown.text.endswith(f"): This server has no graph 'mars'. Its graphs are {people.name}.")
 
 
 async def test_a_graph_that_is_down_or_hangs_leaves_the_facts_of_others_alone(

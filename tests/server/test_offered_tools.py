@@ -3,6 +3,7 @@
 import pytest
 from mcp import Client, MCPError
 
+from calls import several_graphs
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.local.adapter import LocalAdapter
 from kg_server.app import build_server
@@ -42,6 +43,27 @@ async def test_only_the_tools_that_are_set_are_offered_with_the_resources_and_pr
             await client.read_resource("kg://schema")
         with pytest.raises(MCPError, match="There is no resource"):
             await client.read_resource(VIEW_URI)
+
+
+@pytest.mark.parametrize("graph", ["japan", "JAPAN", "Japan", "j%61pan"])
+async def test_an_address_shows_only_what_the_caller_may_call_however_it_names_a_graph(
+    tokyo: LocalAdapter, graph: str
+) -> None:
+    shown = {"schema": "Schema", "entity/Q17": "GetNeighbor"}
+    for tool in shown.values():
+        settings = Settings(hosting=HostingSettings(tools=("Degree", tool)))
+        graphs = several_graphs({"japan": tokyo, "other": tokyo}, settings)
+        async with Client(build_server(graphs, settings)) as client:
+            for rest, needed in {**shown, "schem%61": ""}.items():
+                if needed == tool:
+                    assert (await client.read_resource(f"kg://{graph}/{rest}")).contents
+                else:
+                    with pytest.raises(MCPError, match="There is no resource"):
+                        await client.read_resource(f"kg://{graph}/{rest}")
+    # An id may begin as the address of a schema does.
+    async with Client(build_server(graphs, settings)) as client:
+        with pytest.raises(MCPError, match="'schema:Person'"):
+            await client.read_resource("kg://entity/schema:Person")
 
 
 async def test_a_server_that_only_reads_keeps_no_memories_and_does_not_speak_of_them(tokyo: LocalAdapter) -> None:

@@ -203,7 +203,7 @@ async def test_resources_and_prompts_are_of_one_graph_by_its_name(tmp_path: Path
     async with three(tmp_path) as served:
         texts = [
             str((await served.client.read_resource(uri)).contents)
-            for uri in ("kg://schema", "kg://japan/schema", "kg://cities/entity/Kyoto", "kg://entity/Tokyo")
+            for uri in ("kg://schema", "kg://JAPAN/schema", "kg://Cities/entity/Kyoto", "kg://entity/Tokyo")
         ]
         with pytest.raises(MCPError, match="This server has no graph 'citis'"):
             await served.client.read_resource("kg://citis/schema")
@@ -216,7 +216,7 @@ async def test_resources_and_prompts_are_of_one_graph_by_its_name(tmp_path: Path
         found = await served.client.complete(
             reference, {"name": "entities", "value": "Kyo"}, context_arguments={"graph": "cities"}
         )
-    assert texts[0] == texts[1].replace("kg://japan/schema", "kg://schema")
+    assert texts[0] == texts[1].replace("kg://JAPAN/schema", "kg://schema")
     assert "example:population" in texts[2]
     assert "Tokyo (Q1490)" in texts[3]
     assert {"kg://{graph}/schema", "kg://{graph}/entity/{+id}"} <= templates
@@ -232,9 +232,10 @@ async def test_records_of_calls_name_the_graphs_that_they_were_about(tmp_path: P
         await served.call("Retrieve", text="Japan")
         await served.call("Degree", entity="Tokyo", graph="made up")
         await served.client.read_resource("kg://wikidata/entity/Q17")
+        await served.client.read_resource("kg://CITIES/entity/Kyoto")
         await served.client.read_resource(VIEW_URI)
     made = [record.graph for record in records if record.method in {"tools/call", "resources/read"}]
-    assert made == ["cities", "japan", "japan, cities, wikidata", "", "wikidata", ""]
+    assert made == ["cities", "japan", "japan, cities, wikidata", "", "wikidata", "cities", ""]
 
 
 async def test_one_graph_takes_no_argument_that_names_it(tokyo: LocalAdapter) -> None:

@@ -73,6 +73,20 @@ async def test_known_keys_go_on_while_the_authorization_server_is_down_and_new_o
     assert await trust.accepts(known)
 
 
+async def test_where_a_page_gets_tokens_is_read_again_once_the_authorization_server_is_back() -> None:
+    time = PlayedTime()
+    with authorizing() as authority:
+        keys, authority.is_down = SigningKeys(authority.issuer, None, time.timing.clock), True
+        await keys.read()
+        assert keys.asked() == (authority.issuer,)
+        authority.is_down = False
+        time.elapsed_s += PAUSE_S
+        with anyio.fail_after(30):
+            while keys.asked() != (authority.issuer, f"{authority.issuer}/token"):
+                await anyio.lowlevel.checkpoint()
+    assert authority.requests.count(READ) == 1
+
+
 async def test_tokens_of_unknown_keys_make_it_read_the_keys_once_in_a_while_at_most(trust: Trust) -> None:
     with authorizing() as foreign:
         foreign.rotate()
@@ -144,4 +158,4 @@ async def test_metadata_that_cannot_be_trusted_leads_to_no_keys(issuer: str, key
         else:
             with pytest.raises(BackendUnavailable):
                 await found.find("a", "ES256")
-        assert found.asked == ((url, f"{url}?keys") if trusted else (url,))
+        assert found.asked() == ((url, f"{url}?keys") if trusted else (url,))

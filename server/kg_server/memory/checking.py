@@ -135,11 +135,15 @@ def without_mark(written: Written, graphs: Collection[str]) -> tuple[Written, st
 
 
 def with_no_graph(reason: str, written: Written, graphs: Collection[str]) -> str:
-    """Return why a triple is refused; where its relation is not known with a mark of no graph, that comes first."""
+    """Return why a triple is refused; where its relation is not known with a mark of no graph, that alone says it."""
     name = "" if isinstance(written, str) or len(written) < 2 else marked_by(written[1])
     # A name such as `length [mm]` is no mark: only what is repeated, in quotes, was not known.
-    unknown = name and name not in graphs and any(f"[{name}]{quote}" in reason for quote in "'\"")
-    return f"{unknown_name('This server', 'graph', name, graphs)} {reason}" if unknown else reason
+    if not name or name in graphs or not any(f"[{name}]{quote}" in reason for quote in "'\""):
+        return reason
+    no_graph = unknown_name("This server", "graph", name, graphs)
+    # One that is not repeated belongs to the name of another relation, which may be meant.
+    is_of_a_name = f"[{name}]" in reason.replace(written[1].strip(), "")
+    return f"{no_graph} {reason}" if is_of_a_name else no_graph
 
 
 async def judge(

@@ -117,15 +117,12 @@ class SigningKeys:
         issuer: Its issuer, whose metadata names where the keys are.
         jwks_url: Where they are, where that is known.
         clock: Seconds that never go back.
-
-    Attributes:
-        asked: The URLs at the authorization server that clients send requests to, as far as they are known.
     """
 
     def __init__(self, issuer: str, jwks_url: str | None, clock: Callable[[], float] = time.monotonic) -> None:
-        self.asked: tuple[str, ...] = (issuer,)
         self._issuer = issuer
         self._jwks_url = jwks_url
+        self._token_url: str | None = None
         self._clock = clock
         self._keys: Mapping[tuple[str | None, str], jwt.PyJWK] = {}
         self._read_at = -FRESH_S
@@ -164,6 +161,12 @@ class SigningKeys:
         if self._reading is None:
             self._reading = asyncio.create_task(self._read())
         return self._reading
+
+    def asked(self) -> tuple[str, ...]:
+        """Return the URLs at the authorization server that a page asks; begin to read what could not be read so far."""
+        if self._problem is not None and self._clock() >= self._paused_until:
+            self.read()
+        return (self._issuer,) if self._token_url is None else (self._issuer, self._token_url)
 
     def _known(self, kid: str | None, algorithm: str) -> jwt.PyJWK | None:
         if kid is not None:
@@ -207,7 +210,7 @@ class SigningKeys:
             if metadata.issuer == self._issuer:
                 logger.info("The keys of %s are at %s by %s", self._issuer, metadata.jwks_uri, url)
                 if metadata.token_endpoint is not None and cannot_be_changed(metadata.token_endpoint):
-                    self.asked = (self._issuer, metadata.token_endpoint)
+                    self._token_url = metadata.token_endpoint
                 return metadata.jwks_uri
             problem = UnreadableBody(
                 f"the metadata at {url} is of {metadata.issuer}; set hosting.issuer to exactly that"

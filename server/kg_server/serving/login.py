@@ -183,7 +183,7 @@ def jwt_login(hosting: HostingSettings, issuer: str, tokens: TokenFile | None, u
     resource = AuthSettings.model_validate(
         {"issuer_url": issuer, "resource_server_url": url, "validate_token_resource": False}
     )
-    page = PageLogin(url, hosting.page_client_id, lambda: keys.asked)
+    page = PageLogin(url, hosting.page_client_id, keys.asked)
     return Login(verifier, resource, needed_by(hosting), page)
 
 

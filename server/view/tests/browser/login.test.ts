@@ -33,7 +33,7 @@ describe("logging in at an authorization server", { skip: missing, timeout: 300_
   });
 
   /** Open the page in a tab that knows nothing yet, and list what should not happen there. */
-  async function opened(place = LINK): Promise<{ page: Page; troubles: string[] }> {
+  async function opened(place = LINK, { url } = server): Promise<{ page: Page; troubles: string[] }> {
     const context = await browser.newContext({ reducedMotion: "reduce" });
     const page = await context.newPage();
     const troubles: string[] = [];
@@ -45,7 +45,7 @@ describe("logging in at an authorization server", { skip: missing, timeout: 300_
     page.on("request", (request) => {
       if (/token=|eyJ/.test(request.url())) troubles.push(`a token in ${request.url()}`);
     });
-    await page.goto(server.url + place);
+    await page.goto(url + place);
     return { page, troubles };
   }
 
@@ -139,6 +139,19 @@ describe("logging in at an authorization server", { skip: missing, timeout: 300_
     await leave(page);
     await page.getByRole("alert").getByText(`Log in at ${server.url}`).waitFor();
     await page.context().close();
+  });
+
+  test("where documents are not read, the id counts that an administrator registered", async () => {
+    const environ = { KG_SEXTANT_HOSTING__ISSUER: authority.issuer, KG_SEXTANT_HOSTING__PAGE_CLIENT_ID: "page" };
+    const registered = await start(["serve", "sample:world", "--http", "127.0.0.1:0"], environ);
+    authority.takesDocuments = false;
+    authority.registered.set("page", registered.url);
+    const { page, troubles } = await opened(LINK, registered);
+    await leave(page);
+    await page.getByRole("heading", { name: NAME }).waitFor();
+    assert.deepEqual(troubles, []);
+    await page.context().close();
+    registered.stop();
   });
 
   for (const colorScheme of ["light", "dark"] as const)
