@@ -41,7 +41,7 @@ from kg_server.naming.refusals import MAX_ECHO, is_about_unknown, unknown_name
 from kg_server.serving.messages import LISTEN
 from kg_server.serving.stdio import Channel, StdioLimits, standard_streams
 from kg_server.tool_list import Schema, listed
-from kg_server.view import DRAWN, VIEW_URI, view_app
+from kg_server.view import DRAWN, FOR_APPS, VIEW_URI, view_app
 
 T = TypeVar("T")
 
@@ -163,6 +163,7 @@ class SextantServer(MCPServer[None]):
         own_deadline: bool = False,
         spans: bool = False,
         drawn: bool = False,
+        for_apps: bool = False,
     ) -> None:
         """Add a tool: an async function with annotated arguments and a docstring that a model reads.
 
@@ -173,11 +174,12 @@ class SextantServer(MCPServer[None]):
             own_deadline: Whether it ends by itself, so that the server sets it no deadline.
             spans: Whether it asks all graphs where its argument `graph` names none, and opens them by itself.
             drawn: Whether hosts that show MCP Apps draw its answers.
+            for_apps: Whether hosts are to keep it from models.
         """
         if self._only is not None and name not in self._only:
             self._left_out.add(name)
             return
-        meta = DRAWN if drawn else None
+        meta = DRAWN if drawn else FOR_APPS if for_apps else None
         self.add_tool(tool, name=name, description=inspect.getdoc(tool), annotations=annotations, meta=meta)
         found = self._tool_manager.get_tool(name)
         assert found is not None  # noqa: S101 - it was added the line before

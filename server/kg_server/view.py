@@ -10,6 +10,9 @@ VIEW_URI: Final = "ui://kg-sextant/graph.html"
 DRAWN: Final[dict[str, object]] = {"ui": {"resourceUri": VIEW_URI}, "ui/resourceUri": VIEW_URI}
 """The metadata of a tool whose answers the view draws. Only hosts read it; older ones know only the flat key."""
 
+FOR_APPS: Final[dict[str, object]] = {"ui": {"visibility": ["app"]}}
+"""The metadata of a tool that a page calls, and no model."""
+
 
 @cache
 def view_html() -> str:

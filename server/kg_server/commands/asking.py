@@ -79,7 +79,7 @@ class AskTool:
     def provide(self) -> None:
         """Add the tool."""
         hints = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=True)
-        self._server.provide(self.ask, "ask", hints, own_deadline=True, spans=True)
+        self._server.provide(self.ask, "ask", hints, own_deadline=True, spans=True, for_apps=True)
 
     async def ask(
         self,

@@ -16,7 +16,7 @@ import {
 import { countOf, countsById, type Data, isData, rowsOf, textOf, textsById, textsOf } from "./json";
 import { Lexicon } from "./lexicon";
 import { NOWHERE, type Place } from "./links";
-import type { Call, Endpoint, Outcome, Tool } from "./mcp";
+import type { Call, Endpoint, OnProgress, Outcome, Tool } from "./mcp";
 import { EMPTY, isolated, type Scene, shownOf, toggled, withEverything, withFacts, withoutNode } from "./scene";
 import { type Run, readTrace, replayed } from "./trace";
 
@@ -59,6 +59,8 @@ export class App {
   card: Card | null = null;
   found: Found | null = null;
   replay: Replay | null = null;
+  /** The run of a model that goes on now. */
+  asking: { readonly doing: string; readonly stop: () => void } | null = null;
   lastCall: Call | null = null;
   message: Message = { text: "", bad: false };
   /** What the page has to do without, said beside every message. */
@@ -79,7 +81,7 @@ export class App {
   constructor(
     readonly endpoint: Pick<Endpoint, "call" | "read">,
     readonly tools: ReadonlyMap<string, Tool>,
-    readonly traces: readonly (readonly [uri: string, title: string])[],
+    readonly traces: (readonly [uri: string, title: string])[],
   ) {
     this.graph = this.graphs[0] ?? "";
   }
@@ -106,8 +108,8 @@ export class App {
   }
 
   /** Call a tool for the chosen graph. */
-  async call(tool: string, given: Data, signal?: AbortSignal): Promise<Outcome> {
-    return await this.endpoint.call(this.addressed(tool, given), signal);
+  async call(tool: string, given: Data, signal?: AbortSignal, onProgress?: OnProgress): Promise<Outcome> {
+    return await this.endpoint.call(this.addressed(tool, given), signal, onProgress);
   }
 
   private addressed(tool: string, given: Data): Call {
@@ -199,12 +201,12 @@ export class App {
     await Promise.all([this.describe(), this.showCard(target)]);
   }
 
-  /** Draw what around a node is most like a question. */
-  async observe(question: string, id: string): Promise<void> {
-    const { facts, data } = await this.facts("observe", { question, entities: [id], hops: 2, top_n: 20 });
-    this.draw({ ...facts, nodes: [id] });
+  /** Draw what around nodes is most like a question. */
+  async observe(question: string, entities: readonly string[]): Promise<void> {
+    const { facts, data } = await this.facts("observe", { question, entities, hops: 2, top_n: 20 });
+    this.draw({ ...facts, nodes: entities });
     this.add(evidenceOf("observe", data), true);
-    this.mark({ question, entities: [id] });
+    this.mark({ question, entities });
     this.say(summaryOf(data));
     await this.describe();
   }
@@ -278,14 +280,25 @@ export class App {
 
   /** Open the record of a run that the server was given. */
   async openTrace(uri: string): Promise<void> {
-    this.startReplay(readTrace(await this.endpoint.read(uri)));
-    this.mark({ trace: uri });
+    const run = readTrace(await this.endpoint.read(uri));
+    this.startReplay(run);
+    this.mark({ question: run.question, trace: uri });
   }
 
   startReplay(run: Run): void {
+    this.asking?.stop();
     this.replay = { run, step: 0 };
     this.message = { text: "", bad: false };
     this.stepTo(run.steps.length);
+  }
+
+  /** Show a run that goes on, and draw what it finds; whoever looks at an earlier step is left there. */
+  follow(run: Run): void {
+    const { run: before, step } = this.replay ?? { run, step: run.steps.length };
+    const isLast = step === before.steps.length;
+    this.replay = { run, step: isLast ? run.steps.length : step };
+    for (const { facts } of isLast ? run.steps.slice(step) : []) if (facts) this.draw(facts);
+    void this.run(async () => await this.describe());
   }
 
   /** Draw what a recorded run had found after so many steps. */
@@ -350,6 +363,7 @@ export class App {
 
   /** Turn to another of the graphs that the server has. */
   turnTo(graph: string): void {
+    this.asking?.stop();
     this.graph = graph;
     this.lexicon = new Lexicon();
     this.scene = EMPTY;

@@ -64,7 +64,7 @@ function actionsOf(app: App, id: string): HTMLElement {
   const form = el("form", { class: "row" }, asked, el("button", { type: "submit", "data-key": "observe" }, "Observe"));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    if (question.trim()) void app.run(async () => await app.observe(question.trim(), id));
+    if (question.trim()) void app.run(async () => await app.observe(question.trim(), [id]));
   });
   return el(
     "div",

@@ -13,6 +13,7 @@ const THEME = "kg-sextant-theme";
 
 const KEYS: readonly (readonly [key: string, what: string])[] = [
   ["/", "search"],
+  ["q", "ask a question"],
   ["arrows", "go from node to node, in the picture"],
   ["Enter, e", "expand the selected node"],
   ["p", "path from the selected node"],

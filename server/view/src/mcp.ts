@@ -26,6 +26,9 @@ export class Refused extends Error {}
 /** The endpoint wants a token, or another one, and nobody gave it. */
 export class LoginNeeded extends Error {}
 
+/** Called with what a tool says while it runs. */
+export type OnProgress = (message: string) => void;
+
 export interface ServerInfo {
   readonly title: string;
   readonly version: string;
@@ -80,9 +83,9 @@ export class Endpoint {
     return found;
   }
 
-  /** Call a tool. */
-  async call({ tool, given }: Call, signal?: AbortSignal): Promise<Outcome> {
-    return outcomeOf(await this.send("tools/call", { name: tool, arguments: given }, signal));
+  /** Call a tool; what it says while it runs is passed on. */
+  async call({ tool, given }: Call, signal?: AbortSignal, onProgress?: OnProgress): Promise<Outcome> {
+    return outcomeOf(await this.send("tools/call", { name: tool, arguments: given }, signal, onProgress));
   }
 
   /** List the resources, by URI with their titles. */
@@ -99,11 +102,12 @@ export class Endpoint {
     return contents.map((each) => textOf(each.text)).join("\n");
   }
 
-  private async send(method: string, params: Data, signal?: AbortSignal): Promise<Data> {
+  private async send(method: string, params: Data, signal?: AbortSignal, onProgress?: OnProgress): Promise<Data> {
     this.lastId += 1;
     const id = this.lastId;
-    const response = await this.post({ jsonrpc: "2.0", id, method, params }, signal);
-    const answer = await answerTo(id, response);
+    const sent = onProgress ? { ...params, _meta: { progressToken: id } } : params;
+    const response = await this.post({ jsonrpc: "2.0", id, method, params: sent }, signal);
+    const answer = await answerTo(id, response, onProgress);
     if (isData(answer.error)) throw new Refused(textOf(answer.error.message) || "The server refused the call.");
     return dataOf(answer.result);
   }
@@ -156,13 +160,17 @@ async function failure(response: Response): Promise<string> {
 }
 
 /** Read the answer with an id, from JSON or from a stream of events. */
-async function answerTo(id: number, response: Response): Promise<Data> {
+async function answerTo(id: number, response: Response, onProgress?: OnProgress): Promise<Data> {
   if (!(response.headers.get("content-type") ?? "").startsWith("text/event-stream")) {
     const found: unknown = await response.json();
     if (isData(found)) return found;
     throw new Refused("The server answered with something else than a message.");
   }
-  for await (const message of events(response)) if (message.id === id) return message;
+  for await (const message of events(response)) {
+    if (message.id === id) return message;
+    if (isData(message.params) && message.method === "notifications/progress")
+      onProgress?.(textOf(message.params.message));
+  }
   throw new Refused("The connection ended before the answer came.");
 }
 

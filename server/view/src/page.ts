@@ -8,6 +8,7 @@ import { keyOf } from "./facts";
 import { NO_CLASS } from "./lexicon";
 import { readPlace, TRACE, writePlace } from "./links";
 import { Queries, Runs, renderCall } from "./queries";
+import { Questions } from "./questions";
 import { type Line, linesOf, type Shown, shownOf } from "./scene";
 import type { Search } from "./search";
 
@@ -21,6 +22,7 @@ export class Page {
   private readonly status = byId("status", HTMLParagraphElement);
   private readonly queries: Queries;
   private readonly runs: Runs;
+  private readonly questions: Questions;
   private drawing: Drawing | null;
   /** What a frame shows below its picture: the selected node, then the facts. */
   private readonly card = el("div");
@@ -43,6 +45,7 @@ export class Page {
   ) {
     this.queries = new Queries(app);
     this.runs = new Runs(app);
+    this.questions = new Questions(app, (tab) => this.turnTo(tab));
     [this.drawing, this.noPicture] = this.makeDrawing();
     this.fillTabs();
     app.onChange(() => this.render());
@@ -66,10 +69,12 @@ export class Page {
     const place = readPlace(hash);
     if (place.graph && place.graph !== app.graph && app.graphs.includes(place.graph)) app.turnTo(place.graph);
     byId("graph", HTMLSelectElement).value = app.graph;
+    // It is not asked: whoever made a link does not spend what a model costs.
+    if (place.question) this.questions.input.value = place.question;
     await app.run(async () => {
       for (const id of place.entities) await app.open(id);
       if (place.path) await app.path(...place.path);
-      if (place.question && app.selected) await app.observe(place.question, app.selected);
+      if (place.question && place.entities.length) await app.observe(place.question, place.entities);
       if (place.memory) await app.remember(place.memory);
       if (place.trace.startsWith(TRACE)) await app.openTrace(place.trace);
     });
@@ -318,8 +323,9 @@ export class Page {
     const { app } = this;
     const all = app.scene.nodes.size;
     const numbers = all === 0 ? "" : `${shown.nodes.length} of ${counted(all, "node")} shown`;
-    const text = app.busy ? "Working …" : app.message.text;
-    this.status.className = app.message.bad && !app.busy ? "bad" : "";
+    const doing = app.asking ? `${app.asking.doing} …` : app.busy ? "Working …" : "";
+    const text = doing || app.message.text;
+    this.status.className = app.message.bad && !doing ? "bad" : "";
     this.status.textContent = plain([numbers, text, app.notice].filter(Boolean).join(" · "), 400);
     document.body.setAttribute("aria-busy", String(app.busy > 0));
   }
@@ -373,6 +379,7 @@ export class Page {
     if (tab !== undefined) return () => this.turnTo(tab);
     const general: Record<string, () => void> = {
       "/": () => this.search.focus(),
+      q: () => this.questions.focus(),
       "?": () => byId("help", HTMLButtonElement).click(),
       a: () => app.showAll(),
       f: () => drawing?.fit(),

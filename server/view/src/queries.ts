@@ -1,6 +1,6 @@
 // The tabs of queries, and of runs and memories.
 
-import { type App, commandOf } from "./app";
+import { type App, commandOf, type Replay } from "./app";
 import { button, counted, el, plain, refill } from "./dom";
 import type { Table } from "./facts";
 import { type Run, readTrace } from "./trace";
@@ -149,23 +149,26 @@ export class Runs {
       if (handle) void app.run(async () => await app.remember(handle));
     });
     this.root.append(
-      el("h2", { class: "part" }, "A recorded run (ask --trace)"),
-      ...app.traces.map(([uri, title]) => {
-        const open = (): void => void app.run(async () => await app.openTrace(uri));
-        return el("div", { class: "row" }, button(plain(title, 120), open));
-      }),
+      this.shown,
       file,
       ...(app.tools.has("memory-read") ? [el("h2", { class: "part" }, "A memory"), form] : []),
-      this.shown,
     );
   }
 
   render(panel: HTMLElement): void {
     if (this.root.parentElement !== panel) panel.replaceChildren(this.root);
-    if (this.app.memory && !this.memory.value) this.memory.value = this.app.memory;
-    const { replay } = this.app;
-    if (replay === null) refill(this.shown);
-    else refill(this.shown, ...runOf(this.app, replay.run, replay.step));
+    const { app } = this;
+    if (app.memory && !this.memory.value) this.memory.value = app.memory;
+    const rows = app.traces.map(([uri, title]) => {
+      const open = (): void => void app.run(async () => await app.openTrace(uri));
+      return el("div", { class: "row" }, button(plain(title, 120), open, { "data-key": uri }));
+    });
+    refill(
+      this.shown,
+      ...(app.replay ? shownRun(app, app.replay) : []),
+      el("h2", { class: "part" }, "A recorded run (ask --trace)"),
+      ...rows,
+    );
   }
 
   private async openFile(input: HTMLInputElement): Promise<void> {
@@ -176,15 +179,23 @@ export class Runs {
   }
 }
 
-function runOf(app: App, run: Run, step: number): (HTMLElement | false)[] {
+function shownRun(app: App, { run, step }: Replay): (HTMLElement | false | null)[] {
   const last = run.steps.length;
   const to = (number: number) => (): void => app.stepTo(number);
-  const played = [run.agent, run.model, counted(run.tokens, "token"), `${run.seconds.toFixed(1)} s`]
-    .filter(Boolean)
-    .join(" · ");
+  const took = run.seconds ? [counted(run.tokens, "token"), `${run.seconds.toFixed(1)} s`] : [];
+  const played = [run.agent, run.model, ...took].filter(Boolean).join(" · ");
+  const { asking } = app;
   return [
     el("h2", { dir: "auto" }, plain(run.question, 500)),
     el("p", { class: "note" }, plain(played)),
+    asking &&
+      el(
+        "div",
+        { class: "row" },
+        button("Stop", asking.stop, { class: "first", "data-key": "stop" }),
+        plain(`${asking.doing} …`, 120),
+      ),
+    ...(step === last && !asking ? answersOf(app, run) : []),
     el(
       "div",
       { class: "row" },
@@ -194,7 +205,6 @@ function runOf(app: App, run: Run, step: number): (HTMLElement | false)[] {
       button("Last", to(last), { disabled: step === last, "data-key": "last" }),
       el("span", { class: "note" }, `step ${step} of ${last}`),
     ),
-    ...(step === last ? answersOf(app, run) : []),
     el(
       "ol",
       { class: "list", "aria-label": "Steps" },
@@ -214,8 +224,10 @@ function runOf(app: App, run: Run, step: number): (HTMLElement | false)[] {
 }
 
 function answersOf(app: App, run: Run): HTMLElement[] {
-  if (!run.answers.length) return [el("p", { class: "answer" }, `No answer: ${run.status.replaceAll("_", " ")}.`)];
-  return run.answers.map((each) =>
+  const notes = run.notes.map((text) => el("p", { class: "note", dir: "auto" }, plain(text, 1_000)));
+  if (!run.answers.length)
+    return [el("p", { class: "answer" }, el("strong", {}, `No answer: ${run.status.replaceAll("_", " ")}.`)), ...notes];
+  const answers = run.answers.map((each) =>
     el(
       "div",
       { class: "answer" },
@@ -232,6 +244,7 @@ function answersOf(app: App, run: Run): HTMLElement[] {
       ...each.computed.slice(0, 10).map((text) => el("div", { class: "note" }, plain(text, 400))),
     ),
   );
+  return [...answers, ...notes];
 }
 
 /** Show the last call, as the command line and a client of MCP have it. */

@@ -27,6 +27,8 @@ export interface Run {
   readonly graph: string;
   readonly steps: readonly Step[];
   readonly answers: readonly Answered[];
+  /** Why it ended without an answer, or with a part of one, and what only the model says. */
+  readonly notes: readonly string[];
   readonly status: string;
   readonly tokens: number;
   readonly seconds: number;
@@ -41,10 +43,16 @@ const MOST_TEXT = 4_000;
 export function readTrace(text: string): Run {
   const lines = text.split("\n").filter((line) => line.trim());
   const parsed = lines.map(parse);
-  const [first] = parsed;
-  if (first?.kind !== "run")
+  if (parsed[0]?.kind !== "run")
     throw new NoTrace("This is no record of a run: its first line does not say what was asked.");
+  return runOf(parsed);
+}
+
+/** Return a run by the lines of its record, as far as they are there. */
+export function runOf(parsed: readonly Data[]): Run {
+  const [first = {}] = parsed;
   const last = parsed.findLast((line) => line.kind === "answer") ?? {};
+  const own = textsOf(last.model_answer);
   return {
     question: textOf(first.question),
     agent: textOf(first.agent),
@@ -52,6 +60,9 @@ export function readTrace(text: string): Run {
     graph: textOf(first.graph),
     steps: parsed.filter((line) => line.kind === "tool" || line.kind === "llm").map(stepOf),
     answers: (Array.isArray(last.answers) ? last.answers.filter(isData) : []).map(answerOf),
+    notes: [textOf(last.explanation), ...own.map((text) => `The model says, and the graph does not: ${text}`)].filter(
+      Boolean,
+    ),
     status: textOf(last.status) || "interrupted",
     tokens: countOf(last.tokens),
     seconds: countOf(last.seconds),

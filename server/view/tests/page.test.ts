@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { placed, separated } from "../src/layout";
 import { NOWHERE, readPlace, webAddress, writePlace } from "../src/links";
 import { Endpoint, LoginNeeded, Refused } from "../src/mcp";
+import { namesIn } from "../src/questions";
 import { NoTrace, readTrace, replayed } from "../src/trace";
 
 test("a link leads back to where it was made", () => {
@@ -78,15 +79,31 @@ function stream(...parts: string[]): Response {
   return new Response(body, { headers: { "content-type": "text/event-stream" } });
 }
 
-test("an answer is read from a stream that stays open, whatever its pieces", async () => {
+test("what may be a name in a question is found, the longest first, with its place", () => {
+  const names = namesIn("Where was Johann's friend of Goethe born?");
+  const [longest] = names;
+  assert.deepEqual(longest, { text: "Johann's friend of Goethe", at: 2, end: 6 });
+  const texts = names.map(({ text }) => text);
+  assert.deepEqual(texts.slice(-4), ["Johann", "friend", "Goethe", "born"]);
+  assert.equal(new Set(texts).size, texts.length);
+  assert.equal(namesIn("Ada met Bea ".repeat(100)).length <= 50, true);
+  assert.deepEqual(namesIn("Who is it?"), []);
+});
+
+test("an answer is read from a stream that stays open, whatever its pieces, and what comes before is passed on", async () => {
+  const progress = (message: string): string =>
+    `data: ${JSON.stringify({ method: "notifications/progress", params: { progressToken: 1, message } })}\n\n`;
   const { given, sent } = endpoint(
     stream(
-      ': ping\n\nevent: message\ndata: {"jsonrpc":"2.0","method":"notifications/progress"}\n\nda',
+      `: ping\n\nevent: message\ndata: {"jsonrpc":"2.0","method":"notifications/progress"}\n\n${progress("one\ntwo")}da`,
       'ta: {"id":1,"result":',
       '{"structuredContent":{"total":3}}}\r\n\r\n',
     ),
   );
-  assert.equal((await given.call({ tool: "Degree", given: {} })).data.total, 3);
+  const heard: string[] = [];
+  const { data } = await given.call({ tool: "Degree", given: {} }, undefined, (text) => heard.push(text));
+  assert.deepEqual([data.total, heard], [3, ["one\ntwo"]]);
+  assert.match(String(sent[0]?.body), /"_meta":\{"progressToken":1\}/);
   assert.equal(new Headers(sent[0]?.headers).get("authorization"), "Bearer secret");
 });
 

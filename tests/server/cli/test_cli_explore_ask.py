@@ -93,8 +93,10 @@ async def test_each_line_of_the_record_comes_before_the_answer_and_the_record_is
             data = result.structured_content
             assert data is not None
             async with Client(page.endpoint) as client:
+                [tool] = (each for each in (await client.list_tools()).tools if each.name == "ask")
                 listed = (await client.list_resources()).resources
                 [content] = (await client.read_resource(str(data["trace"]))).contents
+    assert tool.meta == {"ui": {"visibility": ["app"]}}, "a model that asks a model would pay twice"
     assert text_of(result).splitlines() == [
         "Shinjuku",
         "",

@@ -1,4 +1,4 @@
-// Takes pictures of the page: six scenes at two widths, light and dark, and five in the frame of an assistant. Run it as npm run screenshots -- FOLDER.
+// Takes pictures of the page: eight scenes at two widths, light and dark, and five in the frame of an assistant. Run it as npm run screenshots -- FOLDER.
 
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -6,6 +6,7 @@ import type { Browser, FrameLocator, Page } from "playwright-core";
 import type { Data } from "../../src/json";
 import { idle, launch, open, RECORD, type Server, search, serve, start, tab } from "./harness";
 import { Assistant } from "./host";
+import { model, type Reply } from "./model";
 
 interface Scene {
   readonly name: string;
@@ -45,6 +46,35 @@ const SCENES: readonly Scene[] = [
   },
 ];
 
+const STEPS: readonly Reply[] = [
+  [["GetNeighbor", { entity: "Amber Engine", relation: "cast member" }]],
+  [["GetPath", { source: "Amber Engine", target: "Vlistšehaven", max_hops: 3, limit: 4 }]],
+  [["answer", { answers: [{ text: "Vlistšehaven", results: [2] }] }]],
+];
+
+const PICTURES = 4;
+
+/** A question to a model after so many of its replies, and the server of it. */
+async function asked(name: string, steps: readonly Reply[]): Promise<[Server, Scene]> {
+  const llm = await model(...Array.from({ length: PICTURES }, () => steps).flat());
+  const server = await start(["explore", "sample:world", "--no-browser", ...llm.words]);
+  const act = async (page: Page): Promise<void> => {
+    await page.getByLabel("Ask a question").fill("How is Amber Engine linked to Vlistšehaven?");
+    await page.getByLabel("Ask a question").press("Enter");
+    for (const _ of steps) await llm.reply();
+    if (steps === STEPS) await page.locator(".answer").waitFor();
+    else await page.getByRole("button", { name: "4. GetPath" }).waitFor();
+  };
+  const stop = (): void => {
+    server.stop();
+    llm.stop();
+  };
+  return [
+    { ...server, stop },
+    { name, place: "", act },
+  ];
+}
+
 async function main(): Promise<void> {
   const folder = resolve(process.argv[2] ?? "dist/screenshots");
   mkdirSync(folder, { recursive: true });
@@ -54,7 +84,12 @@ async function main(): Promise<void> {
     start(["explore", "--no-browser", "--trace", RECORD]),
   ]);
   const answer: Scene = { name: "answer", place: "#trace=kg-trace%3A%2F%2Frun", act: async () => {} };
-  const scenes: [Server, Scene][] = [...SCENES.map((scene): [Server, Scene] => [world, scene]), [run, answer]];
+  const scenes: [Server, Scene][] = [
+    ...SCENES.map((scene): [Server, Scene] => [world, scene]),
+    [run, answer],
+    await asked("asking", STEPS.slice(0, -1)),
+    await asked("asked", STEPS),
+  ];
   for (const [server, { name, place, act }] of scenes)
     for (const colorScheme of ["light", "dark"] as const)
       for (const width of [1280, 720]) {
@@ -70,8 +105,7 @@ async function main(): Promise<void> {
       }
   await inFrames(browser, world, folder);
   await browser.close();
-  world.stop();
-  run.stop();
+  for (const [server] of scenes) server.stop();
   console.log(folder);
 }
 
