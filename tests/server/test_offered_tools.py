@@ -60,10 +60,10 @@ async def test_an_address_shows_only_what_the_caller_may_call_however_it_names_a
                 else:
                     with pytest.raises(MCPError, match="There is no resource"):
                         await client.read_resource(f"kg://{graph}/{rest}")
-    # An id may begin as the address of a schema does.
-    async with Client(build_server(graphs, settings)) as client:
-        with pytest.raises(MCPError, match="'schema:Person'"):
-            await client.read_resource("kg://entity/schema:Person")
+            if tool == "GetNeighbor":
+                # An id may begin as the address of a schema does.
+                with pytest.raises(MCPError, match="'schema:Person'"):
+                    await client.read_resource("kg://entity/schema:Person")
 
 
 async def test_a_server_that_only_reads_keeps_no_memories_and_does_not_speak_of_them(tokyo: LocalAdapter) -> None:
