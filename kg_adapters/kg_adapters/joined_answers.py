@@ -185,14 +185,20 @@ def _largest(items: Iterable[tuple[N, S, Count]]) -> list[tuple[N, S, Count]]:
 
 def joined_degree(degrees: Sequence[Degree]) -> Degree:
     """Return the degree of a node by those that several graphs know: what more than one counts is a lower bound."""
-    if len(degrees) == 1:
-        return degrees[0]
+    having = [each for each in degrees if not each.is_none]
+    if len(having) <= 1:
+        return next(iter(having or degrees))
+    # A graph that counted only a part may have more over any relation.
+    whole = all(degree.exact for degree in degrees)
     counts: dict[tuple[bool, Iri], list[Count]] = {}
     for each in chain.from_iterable(degree.relations for degree in degrees):
         counts.setdefault((each.direction == "in", each.relation), []).append(each.count)
     return Degree(
         _most(degree.neighbors for degree in degrees),
-        tuple(_number(group, of[0] if len(of) == 1 else _most(of)) for group, of in sorted(counts.items(), key=_group)),
+        tuple(
+            _number(group, of[0] if len(of) == 1 and whole else _most(of))
+            for group, of in sorted(counts.items(), key=_group)
+        ),
     )
 
 

@@ -1,7 +1,8 @@
 """What adapters answer: frozen values, every one bounded and honest about what it leaves out."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, TypeAlias, TypeGuard
+from typing import Final, Self, TypeAlias, TypeGuard
 from typing import Literal as Choice
 
 from kg_adapters.prefixes import Prefixes
@@ -21,13 +22,25 @@ class Count:
     value: int
     exact: bool = True
 
+    @classmethod
+    def sum(cls, counts: Iterable[Self]) -> Self:
+        """Return how many some counts are together: exact where each of them is."""
+        every = tuple(counts)
+        return cls(sum(each.value for each in every), all(each.exact for each in every))
+
+    def at_most(self, number: int) -> bool:
+        """Return whether there are certainly no more than a number."""
+        return self.exact and self.value <= number
+
     def __str__(self) -> str:
         if self.exact:
             return f"{self.value:,}"
         return f"at least {self.value:,}" if self.value else "uncounted"
 
     def of(self, one: str, many: str | None = None) -> str:
-        """Return it with its noun, as in `1 triple` and `at least 2 triples`."""
+        """Return it with its noun, as in `1 triple`, `at least 2 triples` and `an unknown number of triples`."""
+        if not self.exact and not self.value:
+            return f"an unknown number of {many or one + 's'}"
         return f"{'' if self.exact else 'at least '}{counted(self.value, one, many)}"
 
 
@@ -77,6 +90,16 @@ class Degree:
 
     neighbors: Count
     relations: tuple[RelationCount, ...]
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing is missing: no relation, and no neighbour of any."""
+        return self.neighbors.exact and all(each.count.exact for each in self.relations)
+
+    @property
+    def is_none(self) -> bool:
+        """Whether there is certainly no neighbour."""
+        return not self.relations and self.neighbors.at_most(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,8 +245,9 @@ class PathsFound:
 
     `total` counts every path within the request's rules, `stopped` says what ended the search early,
     `skipped_hubs` which nodes were not passed through (the first 20, by degree, largest first), `unnamed` whether
-    blank nodes were met that the graph cannot be asked about, and `twins` how many more paths of `total` say the same
-    as these over inverse relations.
+    blank nodes were met that the graph cannot be asked about, `twins` how many more paths of `total` say the same
+    as these over inverse relations, and `uncounted` whether some may pass through hubs whose neighbours were not all
+    counted.
     """
 
     paths: tuple[Path, ...]
@@ -232,11 +256,12 @@ class PathsFound:
     skipped_hubs: tuple[Node, ...]
     unnamed: bool = False
     twins: int = 0
+    uncounted: bool = False
 
     @property
     def exhaustive(self) -> bool:
         """Whether every path that exists was counted: nothing stopped the search and all nodes were passed through."""
-        return self.stopped is None and not self.skipped_hubs and not self.unnamed
+        return self.stopped is None and not self.skipped_hubs and not self.unnamed and not self.uncounted
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import (
     Candidate,
+    Count,
     Degree,
     Description,
     Direction,
@@ -199,7 +200,7 @@ class SupportsJoins(Protocol):
         """
         ...
 
-    async def neighbor_counts(self, entities: Collection[Node]) -> Mapping[Node, int]:
+    async def neighbor_counts(self, entities: Collection[Node]) -> Mapping[Node, Count]:
         """Return how many distinct neighbours entities have, as `KGAdapter.degrees` counts them; none of the unlinked.
 
         Raises:

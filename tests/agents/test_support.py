@@ -19,8 +19,9 @@ from kg_agents.papers.graph_counselor.run import (
     shortenings,
     written,
 )
+from kg_agents.tools.client import ToolCall
 from kg_agents.tools.knowledge import KnowledgeGraph
-from kg_agents.tools.readings import is_computed
+from kg_agents.tools.readings import is_computed, shown_by
 from oda_runs import PlayedGraph, gives
 
 LABELS = IdLabels({"Q1": "Goethe", "Q2": "Lili Schönemann", "Q3": "Offenbach am Main", "Q4": "Faust", "Q5": "Hesse"})
@@ -160,6 +161,17 @@ async def test_an_expression_is_read_into_statements_in_their_true_direction() -
         {"Q17": "Japan"},
         ("Q17", "13960236", "7", "48"),
     )
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_count_that_is_a_lower_bound_is_no_evidence(exact: bool) -> None:
+    data: dict[str, object] = {"status": "ok", "neighbors": 41, "total": 41, "exact": exact, "outgoing": {"P36": 41}}
+    told = [["out", "P36", "41" if exact else "41+", "Q1490"]]
+    named: dict[str, object] = {"candidates": [["Q17"]], "card": told}
+    for tool, found in (("Degree", data), ("GetNeighbor", data), ("Retrieve", named)):
+        arguments = {"entity": "Q17", "relation": "P36"} if tool != "Retrieve" else {"text": "Japan"}
+        shown = shown_by(ToolCall(tool, arguments, "", {"status": "ok", **found}, failed=False))
+        assert any(each.result == "41" for each in (*shown.computed, *shown.counts)) == exact
 
 
 async def test_what_the_graph_denies_is_a_no_that_is_computed() -> None:

@@ -12,6 +12,7 @@ from kg_adapters.http.pacing import Rates
 from kg_adapters.index.sets.answers import sets_of
 from kg_adapters.labels import WIKIDATA_TYPES
 from kg_adapters.models import Count, Degree, Description, Feature, FeaturePage, NeighborPage, RelationCount
+from kg_adapters.protocol import SupportsJoins
 from kg_adapters.registry import OpenOptions
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.set_requests import SetRequest
@@ -128,6 +129,12 @@ async def test_a_crowd_shares_one_bound_and_says_so(tmp_path: Path) -> None:
         assert set(found) == set(crowd)
         assert found[JAPAN].neighbors.exact is False
         assert found[wd("Q2000")] == Degree(Count(1, exact=False), (RelationCount(wdt("P27"), "out", Count(1)),))
+    async with opened(tmp_path, most_counted=40, dialect="standard", scholarly_url=None) as (wikidata, _):
+        assert isinstance(wikidata, SupportsJoins)
+        counts = await wikidata.neighbor_counts(crowd)
+        assert {each.exact for each in counts.values()} == {False}
+        assert set(counts) == set(crowd)
+        assert await wikidata.neighbor_counts([TOKYO]) == {TOKYO: Count(2)}
 
 
 async def test_a_relation_is_known_by_its_property_and_never_looked_for_in_statements(tmp_path: Path) -> None:

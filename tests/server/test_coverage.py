@@ -1,12 +1,17 @@
 """What an answer says where something is not there: the graph says no, does not know, or knows only a part."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import pytest
+import rdflib
 
 from calls import call, rows
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
+from kg_adapters.models import Count, Degree, Direction, NeighborPage
+from kg_adapters.rdflib_adapter import RdflibAdapter
+from kg_adapters.requests import NeighborRequest
+from kg_adapters.terms import Iri, Node
 from kg_server.answers.coverage import MAX_COMPARED
 from kg_server.names import plural
 
@@ -280,3 +285,45 @@ async def test_what_is_of_two_classes_is_not_counted_twice_in_silence(
     graph_of: Callable[[str], LocalAdapter], tool: str, arguments: dict[str, str], told: str
 ) -> None:
     assert told in (await call(graph_of(MIXED), tool, **arguments)).plain.text
+
+
+class Interrupted(RdflibAdapter):
+    """Counted nothing to the end, and knows no incoming edge; as an endpoint that sends a part of its answers."""
+
+    async def degrees(
+        self, entities: Sequence[Node], *, direction: Direction = "both", relations: Collection[Iri] | None = None
+    ) -> Mapping[Node, Degree]:
+        found = await super().degrees(entities, direction=direction, relations=relations)
+        return {node: Degree(Count(0, exact=False), ()) for node in found}
+
+    async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:
+        found = await super().neighbors(request)
+        return {node: await self._cut(page, request.direction) for node, page in found.items()}
+
+    async def _cut(self, page: NeighborPage, direction: Direction) -> NeighborPage:
+        return NeighborPage((), Count(0, exact=False), truncated=True) if direction == "in" else page
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said", "wrong"),
+    [
+        ("GetNeighbor", {"entity": "e:f1", "direction": "out"}, 'direction="in" shows', "nothing leads"),
+        ("GetNeighbor", {"entity": "e:d1", "direction": "out"}, "neighbours it has is not known", "no neighbours at"),
+        ("GetNeighbor", {"entity": "e:d1", "direction": "in"}, "an unknown number of incoming facts; 0 here", "has no"),
+        ("GetNeighbor", {"entity": "e:f0", "relation": "e:director"}, "not all of its neighbours", "to have none"),
+        ("Degree", {"entity": "e:f1"}, "an unknown number of distinct neighbours", "has 0"),
+        ("Degree", {"entity": "e:f0", "relation": "e:director"}, "an unknown number of distinct", "to have none"),
+        ("Degree", {"entity": "e:f0", "relation": "nothing so"}, "No relation of this graph", "has no relations"),
+        ("GetPath", {"source": "e:f1", "target": "e:f2"}, "Paths may pass through hubs", "exhaustive"),
+        ("Compose", {"expression": "Type[e:Short]"}, "gives its subclasses", "no subclasses"),
+        ("memory-append", {"triples": [["e:f0", "e:prize", "e:oscar"]]}, "Not all of its relations", "of no triple"),
+    ],
+)
+async def test_what_was_not_counted_to_the_end_proves_nothing(
+    tool: str, arguments: dict[str, object], said: str, wrong: str
+) -> None:
+    graph = Interrupted(rdflib.Graph().parse(data=FILMS.replace("e:short a e:Short . ", ""), format="turtle"))
+    reply = await call(graph, tool, **arguments)
+    assert said in reply.text
+    assert wrong not in reply.text
+    assert reply.is_error or (reply.data["knowledge"], reply.data.get("exact", False)) != ("denied", True)

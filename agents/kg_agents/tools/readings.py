@@ -87,7 +87,7 @@ _Stated: TypeAlias = tuple[Iterable[Triple], Iterable[ComputedResult], Iterable[
 def _neighbors(call: ToolCall, found: ToolResult, said: str) -> _Stated:
     triples = [*map(triple_of, found.triples), *map(valued, map(triple_of, found.values))]
     near = {*found.read.values(), str(call.arguments.get("entity"))}
-    counted = call.arguments.get("relation") and found.total is not None
+    counted = call.arguments.get("relation") and found.total is not None and found.exact
     computed = [ComputedResult(said, str(found.total))] if counted else []
     # A qualifier describes a fact, not the entity, so that fact is its evidence.
     for *fact, kind, _, about, value in (row for row in found.details if len(row) == _DETAIL):
@@ -131,6 +131,8 @@ def _features(call: ToolCall, found: ToolResult, said: str) -> _Stated:
 
 def _degree(call: ToolCall, found: ToolResult, said: str) -> _Stated:
     del call
+    if not found.exact:
+        return (), (), ()
     total = "" if found.neighbors is None else str(found.neighbors)
     return (), (ComputedResult(said, total),), (total,)
 
@@ -216,23 +218,19 @@ _READERS: Final[Mapping[str, Callable[[ToolCall, ToolResult, str], _Stated]]] = 
 
 def _counted(call: ToolCall, found: ToolResult) -> Iterator[ComputedResult]:
     """Yield how many facts there are of relations, and things of classes, as results of all tools tell them."""
-    near = _entity(call, found)
-    yield from (_degree_of(near, relation, False, count) for relation, count in found.outgoing.items())
-    yield from (_degree_of(near, relation, True, count) for relation, count in found.incoming.items())
-    for group in found.seen:
-        yield _degree_of(group.entity, group.relation, group.incoming, group.count)
-    for entity, row in _carded(found):
-        yield _degree_of(entity, row[1], row[0] == "in", row[2])
+    near, ways = _entity(call, found), ((found.outgoing, ""), (found.incoming, "-")) if found.exact else ()
+    counts = [(near, mark + relation, str(count)) for of, mark in ways for relation, count in of.items()]
+    counts += ((each.entity, "-" * each.incoming + each.relation, str(each.count)) for each in found.seen)
+    counts += ((entity, "-" * (row[0] == "in") + row[1], row[2]) for entity, row in _carded(found))
+    # Of what ends in a plus there may be more.
+    counted = ((entity, over, count) for entity, over, count in counts if not count.endswith("+"))
+    yield from (ComputedResult(f"Degree[{entity}, {over}]", count) for entity, over, count in counted)
     features = found.features if isinstance(found.features, dict) else {}
     of_things = (("things of", each, count) for each, count in found.classes.items())
     of_facts = (("facts over", each, count) for each, count in (*found.relations.items(), *features.items()))
     for of, each, count in (*of_things, *of_facts):
         if isinstance(count, int):
             yield ComputedResult(f"{of} {found.labels.get(each, each)}", str(count))
-
-
-def _degree_of(entity: str, relation: str, incoming: bool, count: object) -> ComputedResult:
-    return ComputedResult(f"Degree[{entity}, {'-' if incoming else ''}{relation}]", str(count))
 
 
 def _total(found: ToolResult) -> int:

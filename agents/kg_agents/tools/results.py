@@ -52,6 +52,7 @@ class ToolResult(BaseModel):
     labels: dict[str, str] = {}
     relations: dict[str, str | int] = {}
     total: int | None = None
+    exact: bool = True
     cursor: str = ""
     triples: Rows = []
     values: Rows = []

@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterable
 from itertools import islice, pairwise
 from typing import Final
 
-from kg_adapters.models import Joined
+from kg_adapters.models import Count, Joined
 from kg_adapters.sparql.asking import QueryAsker
 from kg_adapters.sparql.neighborhoods import BATCH
-from kg_adapters.sparql.queries.edges import EdgeQueries
+from kg_adapters.sparql.queries.edges import EdgeQueries, cut_short
 from kg_adapters.sparql.rows import rows
 from kg_adapters.terms import Iri, Node, Triple
 
@@ -28,14 +28,17 @@ class JoinReader:
         self._asker = asker
         self._queries = queries
 
-    async def neighbor_counts(self, entities: Iterable[Node]) -> dict[Node, int]:
+    async def neighbor_counts(self, entities: Iterable[Node]) -> dict[Node, Count]:
         """Return how many neighbours entities have, as `SupportsJoins.neighbor_counts` does."""
-        counts: dict[Node, int] = {}
+        counts: dict[Node, Count] = {}
         nodes = iter([node for node in dict.fromkeys(entities) if self._asker.can_name(node)])
         while batch := tuple(islice(nodes, BATCH)):
             answer = await self._asker.ask_whole(self._queries.neighbor_counts(batch))
-            found = ((row.node("e"), row.number("n")) for row in rows(answer))
-            counts |= {node: number for node, number in found if node is not None and number}
+            found = [(row.node("e"), row.number("n") or 0, row.number("m") or 0) for row in rows(answer)]
+            read = {node: number for node, _, number in found if node is not None}
+            cut = cut_short(self._queries.most_counted, batch, read)
+            counts |= dict.fromkeys(cut, Count(0, exact=False))
+            counts |= {node: Count(number, exact=node not in cut) for node, number, _ in found if node and number}
         return counts
 
     async def joined(self, source: Node, target: Node, hops: int, *, without: Collection[Iri] = ()) -> Joined:

@@ -9,7 +9,7 @@ from kg_adapters.errors import BackendError, InvalidRequest
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.queries import writing
 from kg_adapters.sparql.queries.descriptions import TextChoice
-from kg_adapters.sparql.queries.edges import EdgeQueries, GroupKey, Side, counted_apart
+from kg_adapters.sparql.queries.edges import EdgeQueries, GroupKey, Side, cut_short
 from kg_adapters.sparql.solutions import Solutions, in_slices
 from kg_adapters.terms import XSD_STRING, BlankNode, Iri, Literal, Node, Term
 from kg_boundary.shown import in_quotes
@@ -198,15 +198,11 @@ def named(asked: Iterable[Node], dialect: Dialect) -> dict[str, Node]:
 
 def _marked(found: FactsAround, asked: Sequence[Node], most_counted: int) -> FactsAround:
     """Return what was found, marked as too little where counting ended early."""
-    parts = counted_apart(asked)
-    share = max(1, most_counted // max(1, len(parts)))
-    cut: set[tuple[Node, Side]] = set()
-    for part in parts:
-        counted: Counter[Side] = Counter()
-        for entity in part:
-            for group, number in found.counts.get(entity, {}).items():
-                counted[group.side] += number
-        cut |= {(entity, side) for side, number in counted.items() if number >= share for entity in part}
+    read: defaultdict[Side, Counter[Node]] = defaultdict(Counter)
+    for entity in asked:
+        for group, number in found.counts.get(entity, {}).items():
+            read[group.side][entity] += number
+    cut = {(entity, side) for side, of in read.items() for entity in cut_short(most_counted, asked, of)}
     for (entity, group), members in found.members.items():
         found.counts[entity][group] = max(found.counts[entity].get(group, 0), len(members))
     return replace(found, cut=frozenset(cut))

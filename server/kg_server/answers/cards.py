@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final, TypeAlias
 
-from kg_adapters.models import Count, Description, EdgeDirection
+from kg_adapters.models import Count, Description, EdgeDirection, NeighborPage
 from kg_adapters.profile import kind_of
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import NeighborRequest
@@ -187,7 +187,7 @@ async def entity_card(graph: KGAdapter, node: Node) -> Card | None:
     if page is None:
         return None
     kept = [fact for fact in page.facts if fact.relation not in graph.vocabulary.unwalked]
-    groups, sizes = await _once_each(graph, node, *await _counted(graph, node, kept, cut=page.cursor is not None))
+    groups, sizes = await _once_each(graph, node, *await _counted(graph, node, kept, page))
     shown = [fact for facts in groups.values() for fact in facts[:SHOWN]]
     stored = {fact.relation for facts in groups.values() for fact in facts}
     named = await names_of(graph, (node, *terms_of(shown), *stored, *(relation for _, relation in sizes)))
@@ -202,16 +202,18 @@ def _grouped(node: Node, facts: Sequence[Fact]) -> _Groups:
     return groups
 
 
-async def _counted(graph: KGAdapter, node: Node, facts: Sequence[Fact], *, cut: bool) -> tuple[_Groups, _Sizes]:
+async def _counted(graph: KGAdapter, node: Node, facts: Sequence[Fact], page: NeighborPage) -> tuple[_Groups, _Sizes]:
     """Return a sample of facts by relation, and how many there are of each, those without a sample too.
 
-    A page takes the first of every relation, then the second: where it is cut, the last round may lack some.
+    The facts are those of a page that are shown. It takes the first of every relation, then the second: where it is
+    cut, the last round may lack some.
     """
     groups = _grouped(node, facts)
     rounds = Counter((fact.head == node, fact.relation, isinstance(fact, Attribute)) for fact in facts)
+    cut = page.cursor is not None
     whole = max(rounds.values(), default=0) - 2 if cut else SHOWN
     sizes: _Sizes = {group: Count(len(found), exact=len(found) <= whole) for group, found in groups.items()}
-    if all(size.exact for size in sizes.values()) and not cut:
+    if all(size.exact for size in sizes.values()) and not cut and page.total.exact:
         return groups, sizes
     for each in (await graph.degrees([node]))[node].relations:
         found = groups.get((each.direction, each.relation), ())

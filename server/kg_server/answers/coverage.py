@@ -212,6 +212,8 @@ NEARLY_ALL: Final = 0.9
 THIN: Final = 0.5
 """Where fewer have it, what was counted is likely to be less than there is."""
 
+_UNCOUNTED: Final = "not all of its neighbours were counted"
+
 _SIDES: Final[dict[Direction, tuple[EdgeDirection, ...]]] = {"out": ("out",), "in": ("in",), "both": ("out", "in")}
 
 
@@ -237,7 +239,7 @@ class Absence:
 async def absence(graph: KGAdapter, entity: Node, relations: Sequence[Iri], direction: Direction = "out") -> Absence:
     """Return what it means that an entity has no edge, or no value, over any of some relations."""
     if otherwise := await _otherwise(graph, entity, relations):
-        return Absence("stated", otherwise)
+        return Absence("unknown" if otherwise == _UNCOUNTED else "stated", otherwise)
     if direction != "out" and (instead := await texts_instead(graph, entity, relations)) is not None:
         return Absence("unknown", instead.clause("this entity"))
     profile = await graph.profile()
@@ -361,7 +363,7 @@ async def _otherwise(graph: KGAdapter, entity: Node, relations: Sequence[Iri]) -
     degree = (await graph.degrees([entity], direction="out", relations=relations)).get(entity)
     if degree is not None and degree.relations:
         return f"it leads to {degree.relations[0].count.of('node')}, which GetNeighbor shows"
-    return ""
+    return "" if degree is None or degree.is_none else _UNCOUNTED
 
 
 def _most_telling(

@@ -48,7 +48,7 @@ async def degree_of(
     said = "" if both is None else both.said(names)
     note = f"{said}{behind_comma(owners, names)}.{_overlaps(counts, (await graph.profile()).inverse_of, names)}"
     knowledge: Knowledge = "stated" if counts else "unknown"
-    if chosen is not None and not counts:
+    if chosen is not None and degree.is_none:
         missing = await absence(graph, node, chosen.relations, direction)
         note, knowledge = f"{note}{_sentence(missing.clause)}", missing.knowledge
     elif chosen is not None and all(each.direction == "out" for each in counts):
@@ -59,11 +59,11 @@ async def degree_of(
         here, hidden = counts[: len(rows)], len(counts) - len(rows)
         cut = f" The {hidden:,} rarest relations are left out; name one to count it, or search Schema(about=…)."
         result = DegreeResult(
-            status="truncated" if hidden else "ok" if counts else "empty",
+            status="ok" if counts and not hidden else "empty" if degree.is_none else "truncated",
             knowledge=knowledge,
             summary=f"{_degree_summary(node, chosen, direction, degree, names)}{note}{cut if hidden else ''}",
             neighbors=degree.neighbors.value,
-            exact=degree.neighbors.exact,
+            exact=degree.exact,
             outgoing=names.counts(here, "out"),
             incoming=names.counts(here, "in"),
             relations=rows.fields()["relations"],
@@ -106,7 +106,7 @@ async def _counted_degree(
 
 def _degree_summary(entity: Node, chosen: Chosen | None, direction: Direction, degree: Degree, names: Names) -> str:
     side = "" if direction == "both" else f"{ADJECTIVES[direction]} "
-    said, over = "", Count(len(degree.relations)).of("relation")
+    said, over = "", Count(len(degree.relations), exact=degree.neighbors.exact).of("relation")
     if chosen is not None:
         said, over = chosen.said(names), chosen.shown(names)
     return f"{said}{names.entity(entity)} has {degree.neighbors.of(f'distinct {side}neighbour')} over {over}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
-from kg_adapters.models import NO_FEATURES, Count, Direction, EdgeDirection, NeighborPage, RelationCount
+from kg_adapters.models import NO_FEATURES, Count, Degree, Direction, EdgeDirection, NeighborPage, RelationCount
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.terms import Attribute, Fact, Iri, Node, Term, Triple
@@ -71,7 +71,7 @@ def relation_table(names: Names, counts: Sequence[RelationCount], max_tokens: in
         fits = fitting(longer, max_tokens // len(directions) - _LINE_TOKENS)
         data.extend(map(str, ids[:fits]))
         if rest := list(chain.from_iterable(same for _, same in groups[fits:])):
-            triples = Count(sum(each.count.value for each in rest))
+            triples = Count.sum(each.count for each in rest)
             parts[fits:] = [f"and {len(rest)} more with {triples} triples, which Degree lists"]
         lines.append(f"{ADJECTIVES[direction]} relations: {'; '.join(parts)}")
         shown.extend(chain.from_iterable(same for _, same in groups[:fits]))
@@ -89,7 +89,7 @@ def _by_name(names: Names, counts: Sequence[RelationCount], marks: str) -> list[
 
 def _together(name: str, same: Sequence[RelationCount]) -> str:
     """Return a name with how many facts its relations have."""
-    return f"{name} {Count(sum(each.count.value for each in same), exact=all(each.count.exact for each in same))}"
+    return f"{name} {Count.sum(each.count for each in same)}"
 
 
 def _most_frequent(counts: Sequence[RelationCount]) -> list[RelationCount]:
@@ -184,7 +184,7 @@ async def neighborhood(
         owners = () if direction == "out" else await heads_by_owner(graph, node, chosen.relations)
     query = NeighborQuery(entity, node, chosen, direction, limit, cursor, both, owners)
     page = await _page(graph, query)
-    if page.facts or cursor is not None:
+    if page.facts or cursor is not None or not page.total.exact:
         details = None if details_s is None else FactDetails(graph, query.entity, details_s)
         return await _fitted(graph, query, page, max_tokens, details)
     if relation is not None and graph.remote:
@@ -216,7 +216,7 @@ async def _fitted(
     """Return the answer that shows as much of a page as fits; a smaller page is asked for, which has its own cursor."""
     counts = await _counts(graph, query, page)
     other = await _other_way(graph, query, page)
-    relations = (each.relation for each in (*counts, *(() if other is None else other.counts)))
+    relations = (each.relation for each in (*counts, *(() if other is None else other.degree.relations)))
     if details is not None:
         await details.read(page.facts)
     terms = (*query.terms, *terms_of(page.facts), *relations, *(details.terms if details is not None else ()))
@@ -258,10 +258,11 @@ async def _counts(graph: KGAdapter, query: NeighborQuery, page: NeighborPage) ->
     if query.direction == "in":
         return counts
     request = FeatureRequest((query.entity,), None if wanted is None else frozenset(wanted), MOST_VALUES)
-    values = (await graph.features(request)).get(query.entity, NO_FEATURES).features
+    values = (await graph.features(request)).get(query.entity, NO_FEATURES)
+    whole = values.total.at_most(len(values.features))
     left_out = graph.vocabulary.texts if wanted is None else frozenset[Iri]()
-    many = Counter(each.relation for each in values if each.relation not in left_out)
-    return [*counts, *(RelationCount(relation, "out", Count(n)) for relation, n in many.items())]
+    many = Counter(each.relation for each in values.features if each.relation not in left_out)
+    return [*counts, *(RelationCount(relation, "out", Count(n, exact=whole)) for relation, n in many.items())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,11 +270,11 @@ class _OtherWay:
     """What leads the other way where all facts of one direction are shown.
 
     Args:
-        counts: How many facts there are, by relation.
+        degree: How many facts there are, by relation.
         inverses: The relations that are shown, with their inverses and how many facts only these hold.
     """
 
-    counts: Sequence[RelationCount]
+    degree: Degree
     inverses: Sequence[tuple[Iri, Iri, Count]]
 
 
@@ -281,9 +282,8 @@ async def _other_way(graph: KGAdapter, query: NeighborQuery, page: NeighborPage)
     """Count what leads the other way; a remote graph, where a hub takes long, is not asked."""
     if graph.remote or query.direction == "both" or query.relations is not None or page.truncated:
         return None
-    degrees = await graph.degrees([query.entity], direction=OPPOSITE[query.direction])
-    counts = degrees[query.entity].relations
-    return _OtherWay(counts, await more_by_inverses(graph, page.facts, counts))
+    degree = (await graph.degrees([query.entity], direction=OPPOSITE[query.direction]))[query.entity]
+    return _OtherWay(degree, await more_by_inverses(graph, page.facts, degree.relations))
 
 
 def _answer(
@@ -299,12 +299,14 @@ def _answer(
     closed = f" {CLOSED}" if names.closed else ""
     result = NeighborsResult(
         status="truncated" if page.truncated else "ok",
+        knowledge="stated" if page.facts else "unknown",
         summary=_summary(query, page, table, names, other) + closed + noted,
         triples=rows.facts(Triple),
         values=rows.facts(Attribute),
         outgoing=names.counts(table.counts, "out"),
         incoming=names.counts(table.counts, "in"),
         total=page.total.value,
+        exact=None if page.total.exact and all(each.count.exact for each in table.counts) else False,
         cursor=page.cursor,
         details=None if details is None else details.rows(page.facts, names),
         **rows.fields(),
@@ -358,11 +360,14 @@ def _summary(
             f"{query.has(names)} has {_extent(query, page, table, names, side)}{how}{behind_comma(query.owners, names)}"
         )
     else:
-        relations = f" over {table.relations:,} relations" if page.truncated and table.relations > 1 else ""
+        every = Count(table.relations, exact=page.total.exact).of("relation")
+        relations = f" over {every}" if page.truncated and table.relations > 1 else ""
         extent = f"{query.has(names)} has {page.total.of(f'{adjective} fact')}{relations}"
         sampled = ", sampled across relations"
     if page.cursor is not None:
         return f'{extent}; {shown} here{sampled}. Next page: cursor="{page.cursor}".{more}'
+    if not page.total.exact and page.truncated:
+        return f"{extent}; {shown} here, and the graph sends no more.{more}"
     if query.cursor is not None:
         return f"{extent}; the last {shown} here.{more}"
     return f"{extent}:{more}" if query.relations is not None else f"{extent}, all here{_others(query, other, names)}."
@@ -381,14 +386,12 @@ def _extent(query: NeighborQuery, page: NeighborPage, table: RelationTable, name
     if len(asked) < 2 or query.chosen.name is None:
         relation = asked[0] if asked else query.chosen.relation
         return f"{page.total}{side} {names.relation(relation)}"
-    counts = Counter[Iri]()
-    for each in table.counts:
-        counts[each.relation] += each.count.value
-    listed = ", ".join(f"{names.relation_id(each)}{f' {counts[each]:,}' if counts[each] else ''}" for each in asked)
+    counts = {one: Count.sum(each.count for each in table.counts if each.relation == one) for one in asked}
+    parts = (f"{names.relation_id(each)}{f' {count}' if count.value else ''}" for each, count in counts.items())
     ends = len({query.far(fact) for fact in page.facts})
     to = "" if page.truncated or ends == page.total.value else f" to {ends:,} things"
     called = in_quotes(query.chosen.name, MAX_LABEL)
-    return f"{page.total}{side} facts over {len(asked)} relations called {called} ({listed}){to}"
+    return f"{page.total}{side} facts over {len(asked)} relations called {called} ({', '.join(parts)}){to}"
 
 
 def _others(query: NeighborQuery, other: _OtherWay | None, names: Names) -> str:
@@ -396,14 +399,15 @@ def _others(query: NeighborQuery, other: _OtherWay | None, names: Names) -> str:
     more = "" if other is None else _by_inverses(query, other, names)
     if query.direction != "out":
         return more
-    if other is None or not other.counts:
-        return '; direction="in" shows what leads to it' if other is None else "; nothing leads to it"
-    groups = _by_name(names, other.counts, ",")
+    if other is None or not other.degree.relations:
+        none = other is not None and other.degree.is_none
+        return "; nothing leads to it" if none else '; direction="in" shows what leads to it'
+    groups = _by_name(names, other.degree.relations, ",")
     parts = [_together(name, same) for name, same in groups[:MOST_INCOMING]]
     left = sum(len(same) for _, same in groups[MOST_INCOMING:])
     rest = f" and {left} more relation{'' if left == 1 else 's'}" if left else ""
-    every = sum(each.count.value for each in other.counts)
-    return f'; direction="in" shows {every:,} more: {", ".join(parts)}{rest}{more}'
+    every = Count.sum(each.count for each in other.degree.relations)
+    return f'; direction="in" shows {every} more: {", ".join(parts)}{rest}{more}'
 
 
 def _by_inverses(query: NeighborQuery, other: _OtherWay, names: Names) -> str:
@@ -441,7 +445,9 @@ async def _nothing(graph: KGAdapter, query: NeighborQuery, max_tokens: int) -> A
         knowledge, side = missing.knowledge, "" if query.direction == "out" else f"{adjective} "
         lacks = f"{query.has(names)} has no {side}{query.chosen.shown(names)} here; {missing.clause}"
     turned = next((each for each in degree.relations if each.relation in (query.relations or ())), None)
-    has = "It has these:" if degree.relations else "It has no neighbours at all; Feature shows its values."
+    has = "It has these:" if degree.relations else "How many neighbours it has is not known."
+    if degree.is_none:
+        has = "It has no neighbours at all; Feature shows its values."
     if turned is not None:
         has = f'It has {turned.count} in the other direction: direction="{turned.direction}".'
     result = NeighborsResult(

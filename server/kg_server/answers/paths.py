@@ -66,7 +66,6 @@ async def find_paths(graph: KGAdapter, request: PathRequest) -> PathsFound:
             surroundings.stopped = "time"
     stopped = "time" if fetching.cancelled_caught else surroundings.stopped
     found = await anyio.to_thread.run_sync(surroundings.search, deadline - anyio.current_time(), abandon_on_cancel=True)
-    found = replace(found, unnamed=surroundings.unnamed)
     return found if stopped is None else replace(found, total=Count(found.total.value, exact=False), stopped=stopped)
 
 
@@ -102,7 +101,7 @@ class _Surroundings:
         if self._request.max_hops == 1:
             return True
         counts = await graph.neighbor_counts((self._request.source, self._request.target))
-        return max(counts.values(), default=0) > _WALKED
+        return not all(each.at_most(_WALKED) for each in counts.values())
 
     async def _join(self, graph: SupportsJoins) -> None:
         """Ask what links both ends, one length after the other, in place of all that is around them."""
@@ -116,7 +115,7 @@ class _Surroundings:
                 self._add(triple)
             inner = {node for triple in found.facts for node in (triple.head, triple.tail)}
             counts = await graph.neighbor_counts(inner - self._degrees.keys() - set(ends))
-            self._degrees.update({node: Degree(Count(number), ()) for node, number in counts.items()})
+            self._degrees.update({node: Degree(number, ()) for node, number in counts.items()})
         self.stopped = None if whole else "expansions"
 
     async def _approach(self) -> None:
@@ -142,7 +141,14 @@ class _Surroundings:
         known = (keys.get(index.nodes[number], UNKNOWN_DEGREE) for number in range(len(index.nodes)))
         degrees = np.fromiter(known, dtype=np.int64, count=len(index.nodes))
         request = replace(self._request, max_expansions=maxsize, timeout_s=timeout_s)
-        return find_paths_in_index(index, request, self._left_out, degrees)
+        found = find_paths_in_index(index, request, self._left_out, degrees)
+        whole = len(found.paths) + found.twins >= found.total.value
+        passed = {node for path in found.paths for node in path.nodes[1:-1]} if whole else self._degrees.keys()
+        return replace(found, unnamed=self.unnamed, uncounted=any(map(self._may_be_hub, passed)))
+
+    def _may_be_hub(self, node: Node) -> bool:
+        """Return whether a node is passed through that may have too many neighbours: not all of them were counted."""
+        return self._request.avoid_hubs and node in self._degrees and not self._degrees[node].neighbors.exact
 
     async def _learn(self, nodes: Collection[Node]) -> None:
         """Ask for the degrees of nodes."""
@@ -203,6 +209,7 @@ class _Surroundings:
 
     def _passable(self, nodes: Collection[Node]) -> list[Node]:
         highest = self._request.hub_degree if self._request.avoid_hubs else maxsize
+        # What is only known to have so many may be a hub: it is passed through, and the answer says so.
         return [node for node in nodes if node in self._degrees and self._degrees[node].neighbors.value <= highest]
 
     def _beyond(self, nodes: Collection[Node]) -> set[Node]:
@@ -435,6 +442,8 @@ def _extent(search: _Search, names: Names) -> str:
         return f"Hubs left out: {hubs} (avoid_hubs=false includes them, types and superclasses)."
     if found.unnamed:
         return "Nodes without a name (_:…) cannot be passed through here; a Sparql query can go through them."
+    if found.uncounted:
+        return "Paths may pass through hubs: not all neighbours of the nodes between were counted."
     left = "for mixes of superclasses and others" if search.above else "over types and superclasses"
     but = f", except {left} (avoid_hubs=false)" if search.request.avoid_hubs else ""
     return f"The search was exhaustive{but}."

@@ -84,6 +84,7 @@ class NeighborsResult(Result):
     outgoing: dict[str, int] = {}
     incoming: dict[str, int] = {}
     total: int = 0
+    exact: bool | None = None
     cursor: str | None = None
     details: list[list[str]] | None = Field(
         default=None, description="[head, relation, tail, kind, number, property, value]"

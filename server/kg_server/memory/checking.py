@@ -311,6 +311,7 @@ async def _reasons(graph: KGAdapter, missing: Sequence[Stated], described: Mappi
     bare = list(dict.fromkeys(each.head.node for each in known if not tails[each.head.node, each.relation_iri]))
     degrees: Mapping[Node, Degree] = await graph.degrees(bare, direction="out") if bare else {}
     relations = {node: _most_frequent(degree) for node, degree in degrees.items()}
+    unsure = {node for node, degree in degrees.items() if not degree.relations and not degree.is_none}
     shown: list[Node] = [mention.node for each in known for mention in each.mentions]
     shown += [tail for found in tails.values() for tail in found if not isinstance(tail, Literal)]
     shown += [relation for found in relations.values() for relation in found[:SHOWN_RELATIONS]]
@@ -320,14 +321,15 @@ async def _reasons(graph: KGAdapter, missing: Sequence[Stated], described: Mappi
         if backwards is not None and backwards in reversed_ones:
             return f"the graph has it only the other way round, {names.fact(backwards)}. Swap head and tail."
         found = tails[stated.head.node, stated.relation_iri]
-        return _instead(stated, found, relations.get(stated.head.node, ()), names)
+        rest = "Not all of its relations are known" if stated.head.node in unsure else "It is the head of no triple"
+        return _instead(stated, found, relations.get(stated.head.node, ()), names, rest)
 
     told = iter([reason(each, backwards) for each, backwards in zip(known, turned, strict=True)])
     return [next(told) if each is None else each for each in unknown]
 
 
-def _instead(stated: Stated, tails: Sequence[Term], relations: Sequence[Iri], names: Names) -> str:
-    """Return what the graph has in place of a triple: other tails, or else other relations."""
+def _instead(stated: Stated, tails: Sequence[Term], relations: Sequence[Iri], names: Names, rest: str) -> str:
+    """Return what the graph has in place of a triple: other tails, or else other relations, or the rest."""
     head, relation = names.entity(stated.head.node), names.relation(stated.relation_iri)
     if tails:
         shown = ", ".join(names.term(tail, marks=",") for tail in tails[:SHOWN_TAILS])
@@ -335,7 +337,7 @@ def _instead(stated: Stated, tails: Sequence[Term], relations: Sequence[Iri], na
         return f"the graph does not have it. There, {head} has {relation} {shown}{others}."
     has = ", ".join(names.relation(each, ",") for each in relations[:SHOWN_RELATIONS])
     more = len(relations) - SHOWN_RELATIONS
-    rest = f"It has {has}{f' and {more} more' if more > 0 else ''}" if has else "It is the head of no triple"
+    rest = f"It has {has}{f' and {more} more' if more > 0 else ''}" if has else rest
     return f"the graph does not have it. There, {head} has no {relation}. {rest}; Feature lists its values."
 
 

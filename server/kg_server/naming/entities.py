@@ -417,11 +417,11 @@ async def without_instances(graph: KGAdapter, text: str, node: Node) -> str:
     described = (await graph.describe([node])).get(node)
     # Without relations to superclasses, all would count.
     below = (await graph.degrees([node], direction="in", relations=relations)).get(node) if relations else None
-    has_subclasses = below is not None and below.neighbors.value > 0
-    if not has_subclasses and (described is None or CLASS_KINDS.isdisjoint(described.types)):
+    is_lowest = below is None or below.is_none
+    if is_lowest and (described is None or CLASS_KINDS.isdisjoint(described.types)):
         return f"{quoted} is not a class here: it has no instances. {CLASSES}"
     problem = f"{quoted} is a class without instances here. Schema(about={quoted}) shows it"
-    if not has_subclasses:
+    if is_lowest:
         return f"{problem}; it has no subclasses."
     names = await names_of(graph, relations[:1])
     walked = f"Neighbor[{shown_within(text, MAX_LABEL)}, -{names.relation_id(relations[0])}+]"

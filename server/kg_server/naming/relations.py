@@ -359,6 +359,11 @@ async def _had_by(graph: KGAdapter, nodes: Sequence[Node], sort: Sort) -> Sequen
     return sorted(counts, key=lambda iri: (-counts[iri], iri))
 
 
+async def _have_none(graph: KGAdapter, nodes: Sequence[Node], sort: Sort) -> bool:
+    """Return whether nodes of which none are known have certainly no relations or features."""
+    return sort == "feature" or all(each.is_none for each in (await graph.degrees(nodes)).values())
+
+
 async def _named(graph: KGAdapter, relations: Sequence[Iri]) -> RelationIndex:
     if not relations:
         return RelationIndex(())
@@ -394,7 +399,7 @@ async def _refusal(
     parts = [f"No {sort} of this graph is called {in_quotes(text, MAX_LABEL)}."]
     if shown:
         parts.append(f"Did you mean {' or '.join(shown)}?")
-    if nodes:
+    if there or (nodes and await _have_none(graph, nodes, sort)):
         whose = names.entity(nodes[0]) if len(nodes) == 1 else f"The first {len(nodes)} entities that it is asked of"
         has = "has" if len(nodes) == 1 else "have"
         parts.append(f"{whose} {has} {_listed(there, names, by_label=True) if there else f'no {sort}s'}.")

@@ -8,9 +8,9 @@ their own along, each as `?e`: all that they hold.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, pairwise
+from itertools import chain, combinations, pairwise
 from typing import Final, NamedTuple, Self, TypeAlias
 from typing import Literal as Choice
 
@@ -188,13 +188,15 @@ class EdgeQueries:
         blocks = [self._mentioned(who)]
         if not scope.is_empty:
             blocks += (self._counts(entities, scope, side, Fill()) for side in scope.sides)
-            blocks.append(f'{{ {self.neighbor_counts(entities, scope)} }} BIND("all" AS ?d)')
+            blocks.append(f'{{ {self._neighbor_counts(entities, scope)} }} BIND("all" AS ?d)')
         return self._rows(blocks, [], labelled=False)
 
-    def neighbor_counts(self, entities: Sequence[Node], scope: Scope = _AROUND) -> str:
-        """Return the query for the numbers `?n` of distinct neighbours of entities `?e`."""
-        sides = (self._looked_at(entities, scope, side, "FILTER(?x != ?e)") for side in scope.sides)
-        return f"SELECT ?e (COUNT(DISTINCT ?x) AS ?n) {{ {writing.union(sides)} }} GROUP BY ?e"
+    def neighbor_counts(self, entities: Sequence[Node]) -> str:
+        """Return the query for the numbers `?n` of distinct neighbours of entities `?e`.
+
+        Where only so many edges are read, their number is `?m`, as `cut_short` takes it.
+        """
+        return self._neighbor_counts(entities, _AROUND, "" if self.most_counted is None else " (COUNT(?x) AS ?m)")
 
     def stated(self, facts: Sequence[Fact]) -> str:
         """Return the query for which of some facts there may be: their places as the texts `?n`, from 0.
@@ -298,6 +300,10 @@ class EdgeQueries:
         # In a query of its own: beside other patterns Virtuoso loses a filter on a single value.
         return f'{{ SELECT ?e {{ {who} FILTER({exists}) }} }} BIND("self" AS ?d) BIND(?e AS ?t)'
 
+    def _neighbor_counts(self, entities: Sequence[Node], scope: Scope, read: str = "") -> str:
+        sides = (self._looked_at(entities, scope, side, "FILTER(?x != ?e)") for side in scope.sides)
+        return f"SELECT ?e (COUNT(DISTINCT ?x) AS ?n){read} {{ {writing.union(sides)} }} GROUP BY ?e"
+
     def _counts(self, entities: Sequence[Node], scope: Scope, side: Side, fill: Fill) -> str:
         sample = "(SAMPLE(?x) AS ?o)" if fill.sampled_rows else ""
         edges = self._looked_at(entities, scope, side)
@@ -319,8 +325,8 @@ class EdgeQueries:
         """Return the pattern for the edges that are counted: `?e`, `?p` and the far node `?x`."""
         if self.most_counted is None:
             return self._all_edges(entities, scope, side, more)
-        parts = counted_apart(entities)
-        window = f"LIMIT {max(1, self.most_counted // len(parts))}"
+        parts = _counted_apart(entities)
+        window = f"LIMIT {_share(self.most_counted, parts)}"
         found = (self._all_edges(part, scope, side, more) for part in parts)
         return writing.union(f"{{ SELECT ?e ?p ?x {{ {each} }} {window} }}" for each in found)
 
@@ -381,9 +387,23 @@ class EdgeQueries:
         return f"ORDER BY STR(?{far})" if self.dialect.orders_hubs else ""
 
 
-def counted_apart(entities: Sequence[Node]) -> Sequence[Sequence[Node]]:
+def cut_short(most_counted: int | None, entities: Sequence[Node], read: Mapping[Node, int]) -> frozenset[Node]:
+    """Return which entities of a batch may have more edges, by how many of each were read to count them."""
+    if most_counted is None:
+        return frozenset()
+    parts = _counted_apart(entities)
+    full = (part for part in parts if sum(read.get(each, 0) for each in part) >= _share(most_counted, parts))
+    return frozenset(chain.from_iterable(full))
+
+
+def _counted_apart(entities: Sequence[Node]) -> Sequence[Sequence[Node]]:
     """Return the parts of a batch that are counted each within bounds of its own."""
     return [[entity] for entity in entities] if len(entities) <= COUNTED_APART else [entities]
+
+
+def _share(most_counted: int, parts: Sequence[Sequence[Node]]) -> int:
+    """Return how many edges of one direction are read to count those of one part of a batch."""
+    return max(1, most_counted // max(1, len(parts)))
 
 
 def _one_by_one(scope: Scope, side: Side) -> Sequence[Scope]:
