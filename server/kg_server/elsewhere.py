@@ -47,6 +47,16 @@ async def together(graphs: GraphSet, names: GraphNames) -> OpenedGraph:
     return replace(first, name=graph.name, adapter=graph, meaning=Meaning(graph, graphs.embedder))
 
 
+async def opened_all(graphs: GraphSet) -> dict[str, OpenedGraph]:
+    """Return the graphs that are open, or that open as soon as `GraphSet.ask_each` has it."""
+
+    async def itself(here: OpenedGraph) -> OpenedGraph:
+        return here
+
+    found = await graphs.ask_each(itself)
+    return {name: each for name, each in found.items() if not isinstance(each, KGError)}
+
+
 class Elsewhere:
     """Finds things in the other graphs of a server that are open, as far as these answer at once.
 

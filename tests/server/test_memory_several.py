@@ -13,7 +13,7 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.open_options import OnProgress
 from kg_adapters.protocol import KGAdapter
 from kg_server.app import build_server
-from kg_server.graphs import GraphSet
+from kg_server.graphs import GraphSet, Opener
 from kg_server.settings import Settings
 from memories import Memory, facts_of, remembering
 
@@ -88,6 +88,31 @@ async def test_a_fact_of_what_another_graph_calls_otherwise_is_kept_as_it_was_sh
         )
     assert [row[0::4] for row in facts_of(kept)] == [["1", "verified"], ["1", "verified"]]
     assert kept.lines == [f"{DIRECTED}Ann Lee (<http://people.example/x1>) -[born in (ex:r) [people]]-> Ulm (ex:x2)"]
+
+
+@pytest.mark.parametrize(
+    "directed",
+    [
+        "Sand (ex:x1) | directed by (ex:r) [films] | Ann Lee (<http://people.example/x1>)",
+        "Sand | directed by [films] | A. Lee",
+    ],
+)
+async def test_the_first_call_of_all_keeps_what_links_graphs_that_nobody_has_opened(
+    graph_of: Callable[[str], LocalAdapter], tmp_path: Path, directed: str
+) -> None:
+    def unopened(graph: LocalAdapter) -> Opener:
+        async def opener(_: OnProgress) -> KGAdapter:
+            return graph
+
+        return opener
+
+    link = "ex:x2 owl:sameAs <http://people.example/x1> ."
+    stated = "<http://people.example/x1> owl:sameAs <http://films.example/x2> ."
+    parts = FILMS.replace(link, ""), PEOPLE + stated
+    graphs = {"people": unopened(graph_of(parts[1])), "films": unopened(graph_of(parts[0]))}
+    async with remembering(several_graphs(graphs), tmp_path) as memory:
+        kept = await memory.append(directed)
+    assert facts_of(kept) == [["1", "ex:x1", "ex:r", "<http://people.example/x1>", "verified", "films"]], kept.text
 
 
 async def test_what_no_graph_holds_is_refused_by_each_or_kept_as_of_the_first_that_reads_it(

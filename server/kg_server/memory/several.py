@@ -14,6 +14,7 @@ from kg_adapters.links import LinkRules, same_things
 from kg_adapters.prefixes import JoinedPrefixes, Prefixes
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
+from kg_server.elsewhere import opened_all
 from kg_server.graphs import GraphSet, OpenedGraph
 from kg_server.memory.checking import Checked, Judged, judge, judge_stated, with_no_graph, without_mark
 from kg_server.memory.lines import Written
@@ -23,6 +24,8 @@ from kg_server.names import Names, names_of
 
 _SHARE: Final = 0.7
 """What part of the time that is left a step may take that others follow."""
+_TO_OPEN: Final = 0.3
+"""What part of it graphs may take to open that nobody has needed yet."""
 _ELSEWHERE_S: Final = 1.0
 """How many seconds labels may take in graphs that no fact is of."""
 _ABSENT: Final = "the graph does not have it."
@@ -150,10 +153,11 @@ class CheckEach:
         }
         if not named:
             return {}, {}
-        opened = {here.name: here.adapter for each in self._graphs.all if (here := each.known) is not None}
+        opened = await self._opened()
+        adapters = {name: here.adapter for name, here in opened.items()}
+        rules = {name: here.links for name, here in opened.items()}
         try:
-            rules = self._rules()
-            things = await same_things(opened, rules, {end for _, end in named.values()})
+            things = await same_things(adapters, rules, {end for _, end in named.values()})
         except KGError:
             # Without what links them, names mean what the graph of their fact calls so.
             return {}, {}
@@ -163,20 +167,21 @@ class CheckEach:
             if terms and terms[0] != end:
                 fact = found.get(number, kept[number])
                 found[number] = replace(fact, head=terms[0]) if place == 0 else replace(fact, tail=terms[0])
-                ids[text] = opened[first].prefixes.shorten(terms[0])
+                ids[text] = adapters[first].prefixes.shorten(terms[0])
         return found, ids
 
-    def _rules(self) -> dict[str, LinkRules]:
-        """Return what links the terms of each graph that is open."""
-        opened = [here for each in self._graphs.all if (here := each.known) is not None]
-        return {here.name: here.links for here in opened}
+    async def _opened(self) -> dict[str, OpenedGraph]:
+        """Return the graphs that are open, after those that nobody has needed yet had time to open."""
+        with anyio.move_on_after(time_left_s(math.inf) * _TO_OPEN):
+            return await opened_all(self._graphs)
+        return {here.name: here for each in self._graphs.all if (here := each.known) is not None}
 
     async def _linked(self, numbers: Sequence[int], *, allow_unverified: bool) -> dict[str, Judged]:
         """Return what graphs make of triples of the same things under terms of their own."""
-        opened = {here.name: here for each in self._graphs.all if (here := each.known) is not None}
+        opened = await self._opened()
+        rules = {name: here.links for name, here in opened.items()}
         found = dict[str, Judged]()
         try:
-            rules = self._rules()
             for name in opened:
                 if own := [number for number in numbers if self._marks[number] == name]:
                     # What is written means first what it means in its graph.
