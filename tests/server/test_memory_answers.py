@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 from calls import Reply
 from kg_adapters.errors import BackendUnavailable
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.terms import Iri
+from kg_adapters.terms import Fact, Iri
 from kg_server.answers.results import token_count
 from kg_server.memory.sqlite_storage import SqliteStorage
 from kg_server.memory.store import Contents, KeptFact, MemoryLimits, MemoryStore
@@ -37,6 +37,18 @@ class Gone(MemoryStore):
 
     async def read(self, handle: str, graph: str, *, others: Collection[str] = (), owner: str = "") -> Contents:
         raise BackendUnavailable("The memory cannot be reached.")
+
+
+class Holding(LocalAdapter):
+    """A graph that has whatever is said over one relation."""
+
+    async def contains(self, facts: Collection[Fact]) -> frozenset[Fact]:
+        return await super().contains(facts) | {each for each in facts if each.relation.local_part == "P1"}
+
+
+@pytest.fixture
+def tokyo(tokyo: LocalAdapter) -> LocalAdapter:
+    return Holding(tokyo.store)
 
 
 def fact(head: int, tail: int) -> KeptFact:

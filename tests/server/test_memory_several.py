@@ -15,7 +15,8 @@ from kg_adapters.protocol import KGAdapter
 from kg_server.app import build_server
 from kg_server.graphs import GraphSet, Opener
 from kg_server.settings import Settings
-from memories import Memory, facts_of, remembering
+from memories import Memory, facts_of, memory_server, remembering, stored_in, stores_in
+from postgres_server import PostgresServer
 
 LABEL = "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix owl: <http://www.w3.org/2002/07/owl#> ."
 PEOPLE = f"""{LABEL} @prefix ex: <http://people.example/> .
@@ -211,3 +212,33 @@ async def test_a_memory_is_refused_where_a_graph_of_its_facts_is_not_served(
         assert facts_of(await memory.read(alone)) == [["1", *IDS, "verified", "people"]]
         refused = await memory.read(mixed)
     assert "belongs to the graph 'films'; this server answers from 'people', 'dbpedia'" in refused.text
+
+
+class Remote(LocalAdapter):
+    """A graph behind a network."""
+
+    @property
+    def remote(self) -> bool:
+        return True
+
+
+@pytest.mark.xdist_group("postgres")
+async def test_what_a_graph_of_that_name_does_not_hold_any_more_is_unverified(
+    people: LocalAdapter, graph_of: Callable[[str], LocalAdapter], tmp_path: Path, postgres: PostgresServer
+) -> None:
+    films, moved = graph_of(FILMS), graph_of(PEOPLE.replace("ex:r ex:x2 .", "ex:r ex:x3 ."))
+    linked = ["Sand (ex:x1)", "directed by (ex:r) [films]", "Ann Lee (<http://people.example/x1>)"]
+    with stores_in(postgres) as stored:
+        for store in (stored_in(tmp_path), stored()):
+            async with Client(memory_server(several_graphs({"people": people, "films": films}), store)) as client:
+                handle = await Memory(client).begin(linked, IDS)
+                own = await Memory(client).begin(IDS)
+            async with Client(memory_server(several_graphs({"people": moved, "films": films}), store)) as client:
+                reads = [await Memory(client).read(handle), await Memory(client).append(linked, memory=handle)]
+            for reply in reads:
+                assert [row[4:] for row in facts_of(reply)] == [["verified", "films"], ["unverified", "people"]]
+                assert "1 of those here is no longer in the graph: unverified." in reply.summary
+            async with Client(memory_server(several_graphs({"people": Remote(people.store)}), store)) as client:
+                reply = await Memory(client).read(own)
+                assert "Facts of people were verified when they were appended, up to 20" in reply.summary
+                assert facts_of(reply) == [["1", *IDS, "verified"]]

@@ -1,7 +1,9 @@
 """A memory as an answer: each path a line, both forms within the budget."""
 
 from bisect import bisect_left
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 from kg_adapters.requests import read_cursor, write_cursor
@@ -9,6 +11,7 @@ from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_boundary.shown import counted, in_quotes, listed
 from kg_server.answers.results import Answer, Status, fitted, fitting
 from kg_server.memory.checking import Checked, RefusedTriple
+from kg_server.memory.rechecking import Rechecked
 from kg_server.memory.store import Appended, Contents, KeptFact, MemoryRecord, Place
 from kg_server.memory.tool import AppendedResult, MemoryResult
 from kg_server.names import MAX_LABEL, Names, in_graph
@@ -30,16 +33,20 @@ _Names: TypeAlias = Mapping[str, Names]
 NamesOf: TypeAlias = Callable[[Sequence[KeptFact]], Awaitable[_Names]]
 """Returns what the terms of facts are called, by the graphs of the facts."""
 
+Recheck: TypeAlias = Callable[[Iterable[KeptFact]], Awaitable[Rechecked]]
+"""Checks facts again, in their graphs."""
+
 
 async def read_answer(
-    names_of: NamesOf, *, memory: str, contents: Contents, cursor: str | None, max_tokens: int
+    names_of: NamesOf, recheck: Recheck, *, memory: str, contents: Contents, cursor: str | None, max_tokens: int
 ) -> Answer:
-    """Return a page of a memory.
+    """Return a page of a memory, whose facts are verified where their graphs still hold them.
 
     What is appended between two pages is seen if it stands behind the cursor; nothing is lost or seen twice.
 
     Args:
         names_of: Returns what the terms of facts are called.
+        recheck: Checks facts again.
         memory: The handle.
         contents: What the memory holds.
         cursor: Where the page begins.
@@ -54,6 +61,9 @@ async def read_answer(
     first = bisect_left(contents.places, start, key=lambda place: place[:2])
     places = contents.places[first : first + most + 1]
     names = await names_of([place.fact for place in places[:most]])
+    checked = await recheck(place.fact for place in places[:most])
+    places, lost = _as_now(places, checked)
+    unasked = _unasked(contents, checked)
 
     def page(count: int) -> Answer:
         shown, following = places[:count], None
@@ -61,7 +71,7 @@ async def read_answer(
             following = write_cursor((places[count].path, places[count].offset), memory, first_graph)
         result = MemoryResult(
             status=_status(contents, count, following),
-            summary=_read_summary(contents, count, cursor, following),
+            summary=_read_summary(contents, count, cursor, following) + _lost(shown, lost) + unasked,
             facts=_rows(shown, names),
             labels=_entity_labels(shown, names),
             relations=_relation_labels(shown, names),
@@ -73,18 +83,22 @@ async def read_answer(
     return fitted(page, min(len(places), most), max_tokens)
 
 
-async def append_answer(names_of: NamesOf, *, appended: Appended, checked: Checked, max_tokens: int) -> Answer:
+async def append_answer(
+    names_of: NamesOf, recheck: Recheck, *, appended: Appended, checked: Checked, max_tokens: int
+) -> Answer:
     """Return a memory after an append: whole where it fits, otherwise what was appended."""
     changed = sorted(appended.added, key=lambda place: place[:2])
     whole = () if appended.whole is None else appended.whole.places
     names = await names_of([place.fact for place in (*whole, *changed)])
+    new = {place.fact for place in changed}
+    whole, lost = _as_now(whole, await recheck(place.fact for place in whole if place.fact not in new))
     refused = shown_refusals(checked.refused, int(max_tokens * REFUSALS_SHARE))
 
     def answer(shown: Sequence[Place]) -> Answer:
         complete = len(shown) == appended.memory.facts
         result = AppendedResult(
             status="ok" if complete else "truncated",
-            summary=_append_summary(appended, checked, shown=len(shown)),
+            summary=_append_summary(appended, checked, shown=len(shown)) + _lost(shown, lost),
             memory=appended.handle,
             facts=_rows(shown, names),
             labels=_entity_labels(shown, names),
@@ -115,6 +129,33 @@ def shown_refusals(refused: Sequence[RefusedTriple], max_tokens: int) -> list[st
 def most_shown(max_tokens: int) -> int:
     """Return how many facts an answer may show at most, whatever they are."""
     return min(MAX_FACTS, max_tokens // LEAST_TOKENS)
+
+
+def _as_now(places: Sequence[Place], checked: Rechecked) -> tuple[tuple[Place, ...], Collection[Place]]:
+    """Return places with the facts that are lost unverified, and these places."""
+    lost = {
+        place: place._replace(fact=replace(place.fact, verified=False))
+        for place in places
+        if place.fact in checked.lost
+    }
+    return tuple(lost.get(place, place) for place in places), set(lost.values())
+
+
+def _lost(shown: Sequence[Place], lost: Collection[Place]) -> str:
+    """Return a sentence on the facts that were verified and are not any more; nothing where there are none here."""
+    number = sum(place in lost for place in shown)
+    return (
+        f" {number} of those here {'is' if number == 1 else 'are'} no longer in the graph: unverified."
+        if number
+        else ""
+    )
+
+
+def _unasked(contents: Contents, checked: Rechecked) -> str:
+    """Return a sentence on the graphs that were not asked again; nothing where all were."""
+    last = datetime.fromtimestamp(contents.memory.touched, UTC).date()
+    of = listed(checked.unasked, ", ", SHOWN_NOTES)
+    return f" Facts of {of} were verified when they were appended, up to {last}." if checked.unasked else ""
 
 
 def _entities(places: Sequence[Place]) -> Collection[Node]:

@@ -143,6 +143,7 @@ class MemoryTools:
         await load("kg_server.memory.answer", "kg_server.memory.several", "kg_server.memory.sqlite_storage")
         from kg_server.memory.answer import append_answer, most_shown, shown_refusals
         from kg_server.memory.lines import triples_in
+        from kg_server.memory.rechecking import recheck
 
         most = self._limits.triples_per_call
         # Some lines of answers state no triple, so a few more lines than triples may come.
@@ -169,7 +170,8 @@ class MemoryTools:
         )
         most_tokens = self._settings.max_tokens
         names = partial(self._names, max_tokens=most_tokens)
-        return (await append_answer(names, appended=appended, checked=checked, max_tokens=most_tokens)).to_mcp()
+        again = partial(recheck, self._graphs)
+        return (await append_answer(names, again, appended=appended, checked=checked, max_tokens=most_tokens)).to_mcp()
 
     async def _checked(self, stated: "Sequence[Written]", graph: str | None, *, allow_unverified: bool) -> "Checked":
         """Return triples as their graphs judge them."""
@@ -199,11 +201,13 @@ class MemoryTools:
     async def _page(self, handle: str, cursor: str | None, max_tokens: int) -> Answer:
         await load("kg_server.memory.answer", "kg_server.memory.several")
         from kg_server.memory.answer import read_answer
+        from kg_server.memory.rechecking import recheck
 
         first, *others = self._graphs.names
         contents = await self._store.read(handle, first, others=others, owner=caller().subject)
         names = partial(self._names, max_tokens=max_tokens)
-        return await read_answer(names, memory=handle, contents=contents, cursor=cursor, max_tokens=max_tokens)
+        again = partial(recheck, self._graphs)
+        return await read_answer(names, again, memory=handle, contents=contents, cursor=cursor, max_tokens=max_tokens)
 
     async def resource(self, memory: str) -> str:
         """What a memory holds: its first paths."""
