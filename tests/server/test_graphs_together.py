@@ -147,6 +147,7 @@ async def test_a_card_says_under_which_id_another_graph_has_the_thing() -> None:
     assert reply.lines[-1] == "also in facts as Q937"
     back = await call(both(), "Retrieve", text="Q3012", graph="facts")
     assert back.lines[-1] == "also in people as p:ulm"
+    assert rows(back.data["candidates"])[0][8:] == ["also in people as p:ulm"]
     alone = await call(people(), "Retrieve", text="Albert Einstein")
     assert reply.lines[:-1] == alone.lines
 
@@ -157,6 +158,13 @@ async def test_retrieve_over_all_graphs_says_which_of_the_things_are_one() -> No
         "people: Exact: 'Ulm' names one thing. facts: Exact: 'Ulm' names one thing. p:ulm in people and Q3012 in facts "
         "are one thing."
     )
+    assert [each[8:] for each in rows(reply.data["candidates"])] == [
+        ["also in facts as Q3012", "people"],
+        ["also in people as p:ulm", "facts"],
+    ]
+    separator = reply.lines.index("In facts:")
+    assert reply.lines[separator - 1 : separator + 2] == ["also in facts as Q3012", "In facts:", "Ulm (Q3012)"]
+    assert not any(each.startswith("also in people") for each in reply.lines)
 
 
 async def test_a_class_name_means_the_classes_of_that_name_in_all_graphs_and_what_is_linked_counts_once() -> None:

@@ -138,7 +138,7 @@ async def test_retrieve_without_a_graph_asks_all_and_names_the_one_that_does_not
     assert (japan.data["status"], japan.data["match"]) == ("truncated", "exact")
     assert japan.summary.startswith("japan: Exact: 'Japan' names one thing. cities: ")
     assert [line for line in japan.plain.lines if line.startswith("In ")] == ["In japan:", "In wikidata:"]
-    assert [len(row) for row in rows(one.data["candidates"])] == [8]
+    assert [len(row) for row in rows(one.data["candidates"])] == [9]
     assert nothing.text.startswith("There is no type 'no such class' here. ")
     assert ":" not in near.summary.removeprefix("japan: ").partition(" cities: ")[0]
 

@@ -1,11 +1,11 @@
 """Retrieve: what texts name, each with its verdict."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Final, TypedDict
+from typing import Final, NamedTuple, TypeAlias, TypedDict
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -34,11 +34,38 @@ _MOST_LINKED: Final = 20
 _MOST_SHOWN: Final = 100
 """How many namesakes are shown, where they fit."""
 _NEAR: Final = " Near, not the same:"
+_Shown: TypeAlias = tuple[str, str]
+"""A graph and the id of something that it answered."""
+
 _WEAKEST_FIRST: Final[Sequence[Verdict]] = ("none", "loose", "close", "exact")
+
+
+class _Block(NamedTuple):
+    """The lines about one candidate, with its id, its name and its card among them; those about a text have no id."""
+
+    lines: tuple[str, ...]
+    entity: str = ""
+    name: str = ""
+    card: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Retrieved(Answer):
+    """What one graph answers: its lines by what they are about."""
+
+    blocks: tuple[_Block, ...] = ()
+
+    @classmethod
+    def of(cls, result: CandidatesResult, blocks: Iterable[_Block]) -> "_Retrieved":
+        """Return an answer with the lines of some blocks."""
+        every = tuple(blocks)
+        return cls(result, tuple(chain.from_iterable(block.lines for block in every)), every)
 
 
 def grouped(found: Mapping[str, Answer | KGError], places: Mapping[str, Mapping[str, Places]]) -> Answer:
     """Return one answer of what several graphs answered by their names: a part for each, or why there is none of it.
+
+    What is one thing in several stands with the first: its card there, and the rest of it directly below.
 
     Args:
         found: The answers.
@@ -55,24 +82,39 @@ def grouped(found: Mapping[str, Answer | KGError], places: Mapping[str, Mapping[
     every = list(results.values())
     texts = dict.fromkeys(text for each in every for text in each.matches or ())
     whole = "truncated" if failures or any(each.status == "truncated" for each in every) else "ok"
+    same = _same(results, places)
     result = CandidatesResult(
         status=whole if failures or any(each.candidates for each in every) else "empty",
-        summary=" ".join((*_verdicts(found), *_same(results, places))),
+        summary=" ".join((*_verdicts(found), *_said_of_same(same))),
         knowledge="stated" if any(each.knowledge == "stated" for each in every) else "unnamed",
         match=_best([each.match for each in every]),
         matches={text: _best([each.matches[text] for each in every if each.matches]) for text in texts} or None,
-        candidates=[
-            [*row, *filter(None, [said_of(places.get(name, {}).get(row[0], {}))]), name]
-            for name, each in results.items()
-            for row in each.candidates
-        ],
+        candidates=[[*row, name] for name, each in results.items() for row in each.candidates],
         missing=" ".join(filter(None, (*(each.missing for each in every), *map(str, failures.values())))) or None,
         cards={card: rows for name, each in results.items() for card, rows in _cards_in(each, name)} or None,
         held=[row for each in every for row in each.held or ()] or None,
         labels={short: text for each in reversed(every) for short, text in (each.labels or {}).items()} or None,
     )
-    lines = (line for name, each in parts.items() if each.lines for line in (f"In {name}:", *each.lines))
-    return Answer(result, tuple(lines))
+    blocks = {name: each.blocks for name, each in parts.items() if isinstance(each, _Retrieved)}
+    return Answer(result, tuple(_together(blocks, same)))
+
+
+def _together(blocks: Mapping[str, Sequence[_Block]], same: Mapping[_Shown, Sequence[_Shown]]) -> Iterator[str]:
+    """Yield the lines of several graphs, each below its graph, and what is one thing with something directly below."""
+    cards = {(name, block.entity): block for name, of in blocks.items() for block in of if block.card}
+    later = {each for others in same.values() for each in others}
+    above = ""
+    for name, block in ((name, block) for name, of in blocks.items() for block in of):
+        if block.entity and (name, block.entity) in later:
+            continue
+        yield from (f"In {name}:",) if above != name else ()
+        yield from block.lines
+        above = name
+        for other, entity in same.get((name, block.entity), ()):
+            # The first says that it is the same, and what it is.
+            if (rest := cards.pop((other, entity), None)) is not None:
+                yield from (f"In {other}:", rest.name, *rest.card)
+                above = other
 
 
 def _verdicts(found: Mapping[str, Answer | KGError]) -> Iterator[str]:
@@ -86,17 +128,26 @@ def _best(verdicts: Sequence[Verdict]) -> Verdict:
     return max(verdicts, key=_WEAKEST_FIRST.index)
 
 
-def _same(results: Mapping[str, CandidatesResult], places: Mapping[str, Mapping[str, Places]]) -> Iterator[str]:
-    """Yield which of the things that graphs answered are one: no name of theirs is ambiguous for that."""
+def _same(
+    results: Mapping[str, CandidatesResult], places: Mapping[str, Mapping[str, Places]]
+) -> dict[_Shown, Sequence[_Shown]]:
+    """Return which of the things that graphs answered are one with the first of them."""
     shown = {(name, row[0]) for name, each in results.items() for row in each.candidates}
-    said: set[tuple[str, str]] = set()
+    found: dict[_Shown, Sequence[_Shown]] = {}
     for name in results:
         for entity, elsewhere in places.get(name, {}).items():
             same = {(other, each) for other, ids in elsewhere.items() for each in ids} & shown
-            if same and (name, entity) in shown - said:
-                said |= same
-                others = "".join(f" and {each} in {other}" for other, each in sorted(same))
-                yield f"{entity} in {name}{others} are one thing."
+            if same and (name, entity) in shown:
+                found[name, entity] = sorted(same)
+                shown -= same
+    return found
+
+
+def _said_of_same(same: Mapping[_Shown, Sequence[_Shown]]) -> Iterator[str]:
+    """Yield which things are one: no name of theirs is ambiguous for that."""
+    for (name, entity), of in same.items():
+        others = "".join(f" and {each} in {other}" for other, each in of)
+        yield f"{entity} in {name}{others} are one thing."
 
 
 def _cards_in(result: CandidatesResult, graph: str) -> Iterator[tuple[str, list[list[str]]]]:
@@ -174,11 +225,11 @@ async def retrieval(
             knowledge="stated" if any(identity.named for identity in identities) else "unnamed",
             match=next(verdict for verdict in _WEAKEST_FIRST if any(each.match == verdict for each in identities)),
             matches={identity.text: identity.match for identity in identities} if len(identities) > 1 else None,
-            candidates=[_row(each, number, told) for number, of in enumerate(kept, start=1) for each in of],
+            candidates=[_row(each, number, told, also) for number, of in enumerate(kept, start=1) for each in of],
             missing=missing or None,
             **_card_fields(cards, told.names, alone=len(identities) == 1),
         )
-        return Answer(result, tuple(_lines(asked, kept, told, cards, also)))
+        return _Retrieved.of(result, _blocks(asked, kept, told, cards, also))
 
     def fit() -> Answer:
         whole = build(most, cards)
@@ -285,7 +336,7 @@ async def _sketches(graph: KGAdapter, asked: _Asked) -> Sketches:
     return replace(told, names=await with_intermediates_of_rows(graph, [(node,) for node in nodes], told.names))
 
 
-def _row(candidate: Candidate, number: int, told: Sketches) -> list[str]:
+def _row(candidate: Candidate, number: int, told: Sketches, also: Mapping[Node, str]) -> list[str]:
     node = candidate.entity
     return [
         told.names.entity_id(node),
@@ -296,6 +347,7 @@ def _row(candidate: Candidate, number: int, told: Sketches) -> list[str]:
         _how(candidate),
         told.fact(node),
         str(number),
+        *filter(None, (also.get(node),)),
     ]
 
 
@@ -303,13 +355,13 @@ def _how(candidate: Candidate) -> str:
     return f"{candidate.matched_by} {in_quotes(candidate.matched_text, MAX_LABEL)}"
 
 
-def _lines(
+def _blocks(
     asked: _Asked,
     kept: Sequence[Sequence[Candidate]],
     told: Sketches,
     cards: Mapping[Node, Card],
     also: Mapping[Node, str],
-) -> Iterator[str]:
+) -> Iterator[_Block]:
     """Yield one line for each candidate, above its card; of several texts below one on what is not simply a name.
 
     Where other graphs have it stands below its card, or at the end of its line.
@@ -317,13 +369,15 @@ def _lines(
     left = dict(cards)
     for identity, shown in zip(asked.identities, kept, strict=True):
         if len(asked.identities) > 1 and (len(identity.named) != 1 or identity.match == "close"):
-            yield _verdict(identity, shown, asked, told.names)
+            yield _Block((_verdict(identity, shown, asked, told.names),))
         for each in shown:
             elsewhere = also.get(each.entity, "")
-            if len(identity.named) != 1 or (card := left.pop(each.entity, None)) is None:
-                yield " | ".join(filter(None, (_line(each, told), elsewhere)))
-            else:
-                yield from filter(None, (_line(each, told), *card.lines, elsewhere))
+            card = left.pop(each.entity, None) if len(identity.named) == 1 else None
+            lines = [" | ".join(filter(None, (_line(each, told), elsewhere)))]
+            if card is not None:
+                lines = [_line(each, told), *card.lines, *filter(None, (elsewhere,))]
+            node, facts = each.entity, () if card is None else card.lines
+            yield _Block(tuple(lines), told.names.entity_id(node), told.names.entity(node), facts)
 
 
 def _line(candidate: Candidate, told: Sketches) -> str:
