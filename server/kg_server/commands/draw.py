@@ -13,7 +13,8 @@ import typer
 
 from kg_adapters.errors import BackendError, InvalidRequest
 from kg_boundary.drawing import CannotDraw, Picture, Triple, png_of, svg_of
-from kg_boundary.shown import counted, in_quotes, one_line
+from kg_boundary.drawing.picture import is_value
+from kg_boundary.shown import counted, in_quotes, json_text, one_line
 from kg_server.commands import options
 from kg_server.commands.invocation import invocation
 from kg_server.settings import Settings
@@ -21,7 +22,7 @@ from kg_server.settings import Settings
 if TYPE_CHECKING:
     from kg_agents.tools.knowledge import KnowledgeGraph
 
-ENDINGS: Final = (".svg", ".png")
+ENDINGS: Final = (".svg", ".png", ".html")
 _ALONE: Final = 24
 _AMONG: Final = 5
 """How many neighbours are drawn of one entity, and of each of several."""
@@ -38,7 +39,10 @@ def draw(  # noqa: PLR0913, PLR0917 - one argument for each option
     out: Annotated[
         str,
         typer.Option(
-            "--out", "-o", metavar="FILE", help="The file to write, .svg or .png; - prints SVG on standard output."
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="The file to write, .svg, .png or .html; - prints SVG on standard output.",
         ),
     ],
     entities: Annotated[
@@ -68,7 +72,9 @@ def draw(  # noqa: PLR0913, PLR0917 - one argument for each option
     """
     ending = ".svg" if out == "-" else Path(out).suffix.lower()
     if ending not in ENDINGS:
-        raise InvalidRequest(f"--out {in_quotes(out)}: the name must end with {' or '.join(ENDINGS)}.")
+        raise InvalidRequest(
+            f"--out {in_quotes(out)}: the name must end with {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}."
+        )
     if sum(map(bool, (entities, trace, memory, compose))) != 1:
         raise InvalidRequest("Name what to draw: entities, or one of --trace, --memory and --compose.")
     import anyio
@@ -82,11 +88,50 @@ def draw(  # noqa: PLR0913, PLR0917 - one argument for each option
         raise InvalidRequest("There is nothing to draw: what was asked for holds no facts.")
     picture = picture if title is None else replace(picture, title=title)
     try:
-        svg = svg_of(picture, "dark" if dark else "light" if ending == ".png" else "both")
-        written = png_of(svg, scale) if ending == ".png" else svg.encode()
+        _write(out, _written(picture, ending, dark=dark, scale=scale))
     except CannotDraw as error:
         raise InvalidRequest(str(error)) from error
-    _write(out, written)
+
+
+def _written(picture: Picture, ending: str, *, dark: bool, scale: float) -> bytes:
+    """Return a picture in the form that an ending stands for.
+
+    Raises:
+        CannotDraw: A library is missing.
+    """
+    if ending == ".html":
+        return _page(picture)
+    svg = svg_of(picture, "dark" if dark else "light" if ending == ".png" else "both")
+    return png_of(svg, scale) if ending == ".png" else svg.encode()
+
+
+def _page(picture: Picture) -> bytes:
+    """Return the page that draws graphs with the facts of a picture in it, which needs no server."""
+    from kg_server.view import view_html
+
+    nodes = [each for each in dict.fromkeys(picture.nodes()) if not is_value(each) or each in picture.answers]
+    stated = [fact for fact in picture.facts if fact[2] in nodes]
+    kinds = {name: f"{name} (c{place})" for place, name in enumerate(dict.fromkeys(picture.classes.values()))}
+    left = sum(picture.more.values())
+    summary = [picture.caption, f"{left:,} more facts are not in this file." if left else ""]
+    kept = {
+        "title": picture.title,
+        "answer": {
+            # Of an answer with paths, these stand out.
+            "paths": [[fact for fact in stated if fact in picture.evidence]],
+            "held": [fact for fact in stated if fact not in picture.evidence],
+            "labels": {each: picture.name(each) for each in nodes},
+            "relations": {each: picture.relation_name(each) for _, each, _ in picture.facts},
+            "summary": " · ".join(filter(None, summary)),
+        },
+        "candidates": [[each, picture.name(each), "", kinds.get(picture.classes.get(each, ""), "")] for each in nodes],
+        "values": [[head, relation, picture.name(tail)] for head, relation, tail in picture.facts if is_value(tail)],
+    }
+    # No label can end the element that holds it, nor begin another.
+    text = json_text(kept, ascii_only=True).replace("<", "\\u003c")
+    data = f'<script type="application/json" id="kept">{text}</script>'
+    before, mark, after = view_html().partition("<noscript>")
+    return f"{before}{data}\n{mark}{after}".encode()
 
 
 def _write(out: str, written: bytes) -> None:

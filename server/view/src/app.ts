@@ -152,6 +152,7 @@ export class App {
 
   /** Draw the neighbours of a node; of a hub, only count them. */
   async expand(id: string): Promise<void> {
+    if (!this.tools.has("GetNeighbor")) return await this.select(id);
     this.choose(id);
     const [counts] = await Promise.all([this.count(id), this.showCard(id)]);
     const total = counts.reduce((sum, each) => sum + each.count, 0);

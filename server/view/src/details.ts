@@ -72,7 +72,11 @@ function actionsOf(app: App, id: string): HTMLElement {
     el(
       "div",
       { class: "row" },
-      button("Expand", () => void app.run(async () => await app.expand(id)), { class: "first", "data-key": "expand" }),
+      app.tools.has("GetNeighbor") &&
+        button("Expand", () => void app.run(async () => await app.expand(id)), {
+          class: "first",
+          "data-key": "expand",
+        }),
       app.tools.has("GetPath") && button("Path from here", () => startPath(app, id), { "data-key": "path" }),
       button("Isolate", () => app.isolate(id), { "data-key": "isolate" }),
       button("Hide", () => app.hide(id), { "data-key": "hide" }),
@@ -82,6 +86,7 @@ function actionsOf(app: App, id: string): HTMLElement {
 }
 
 export function startPath(app: App, id: string): void {
+  if (!app.tools.has("GetPath")) return;
   app.pathFrom = id;
   app.say(
     `Path from ${app.lexicon.label(id)}: choose the other end, in the picture, a list or by search. Esc cancels.`,

@@ -3,6 +3,7 @@
 import { App } from "./app";
 import { assist } from "./assistant";
 import { button, byId, el, reasonOf, refill } from "./dom";
+import { keptApp } from "./kept";
 import { TRACE } from "./links";
 import { finish, renew, token } from "./login";
 import { Endpoint } from "./mcp";
@@ -67,9 +68,10 @@ async function begin(): Promise<void> {
     useTheme(dark.matches ? "dark" : "light");
     page?.retheme();
   });
-  app = await connect();
+  const kept = keptApp();
+  app = kept ?? (await connect());
   page = new Page(app, search);
-  await page.open(location.hash);
+  if (!kept) await page.open(location.hash);
 }
 
 async function connect(): Promise<App> {

@@ -15,6 +15,8 @@ import type { Search } from "./search";
 const COLORS = 10;
 const TABS = ["Details", "Facts", "Filter", "Query", "Schema", "Runs"] as const;
 type Tab = (typeof TABS)[number];
+/** The tabs that need no server. */
+const STILL = 3;
 
 export class Page {
   private readonly stage = byId("stage", HTMLDivElement);
@@ -29,6 +31,7 @@ export class Page {
   private readonly facts = el("div", { class: "facts" });
   private isPaused = false;
   private readonly noPicture: string;
+  private readonly tabs: readonly Tab[];
   private tab: Tab = "Details";
   private colors = readColors();
   private classColors = new Map<string, string>();
@@ -43,6 +46,7 @@ export class Page {
     /** Inside an assistant, the button that changes how much room the page has. */
     private readonly modeButton?: () => HTMLElement | false,
   ) {
+    this.tabs = TABS.slice(0, app.tools.has("Schema") ? TABS.length : STILL);
     this.queries = new Queries(app);
     this.runs = new Runs(app);
     this.questions = new Questions(app, (tab) => this.turnTo(tab));
@@ -116,7 +120,7 @@ export class Page {
   }
 
   private fillTabs(): void {
-    const tabs = TABS.map((name) =>
+    const tabs = this.tabs.map((name) =>
       button(name, () => this.turnTo(name), {
         role: "tab",
         id: `tab-${name}`,
@@ -130,7 +134,7 @@ export class Page {
       const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
       if (!step) return;
       event.stopPropagation();
-      this.turnTo(TABS[(TABS.indexOf(this.tab) + step + TABS.length) % TABS.length] ?? "Details");
+      this.turnTo(this.tabs.at((this.tabs.indexOf(this.tab) + step) % this.tabs.length) ?? "Details");
       byId(`tab-${this.tab}`, HTMLButtonElement).focus();
     });
   }
@@ -152,7 +156,7 @@ export class Page {
     // Before the picture, whose room it changes.
     document.body.classList.toggle("empty", !app.scene.nodes.size);
     this.renderPicture(shown);
-    for (const name of TABS) {
+    for (const name of this.tabs) {
       const tab = byId(`tab-${name}`, HTMLButtonElement);
       tab.setAttribute("aria-selected", String(name === this.tab));
       tab.tabIndex = name === this.tab ? 0 : -1;
@@ -375,7 +379,7 @@ export class Page {
 
   private actionOf(key: string): (() => void) | null {
     const { app, drawing } = this;
-    const tab = TABS[Number(key) - 1];
+    const tab = this.tabs[Number(key) - 1];
     if (tab !== undefined) return () => this.turnTo(tab);
     const general: Record<string, () => void> = {
       "/": () => this.search.focus(),

@@ -1,8 +1,8 @@
 import json
 import os
+import re
 import struct
 import subprocess
-import sys
 from operator import methodcaller
 from pathlib import Path
 
@@ -107,7 +107,7 @@ def test_the_picture_of_the_page_is_what_its_command_writes(cli: CommandLine) ->
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("Ada", "-o", "a.jpg"), "must end with .svg or .png"),
+        (("Ada", "-o", "a.jpg"), "must end with .svg, .png or .html"),
         (("-o", "a.svg"), "Name what to draw"),
         (("Ada", "--memory", "m", "-o", "a.svg"), "Name what to draw"),
         (("--trace", str(RECORD), "-o", "/no/such/a.svg"), "cannot be written"),
@@ -129,11 +129,14 @@ def test_a_run_without_evidence_is_refused_and_one_without_the_extra_says_what_t
     bare = tmp_path / "bare.jsonl"
     bare.write_text(f"{lines[0]}\n", encoding="utf-8")
     (tmp_path / "fast_sugiyama.py").write_text("raise ImportError")
-    for trace, said in ((bare, "rests on no facts"), (RECORD, "pip install 'kg-sextant[draw]'")):
-        words = [sys.executable, "-m", "kg_server", "draw", "--trace", str(trace), "-o", str(tmp_path / "a.svg")]
+    wanted = "pip install 'kg-sextant[draw]'"
+    for trace, out, said in ((bare, "a.svg", "rests on no facts"), (RECORD, "a.svg", wanted), (RECORD, "a.html", "")):
+        words = [*COMMAND, "draw", "--trace", str(trace), "-o", out]
         ended = subprocess.run(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True, check=False)
-        assert ended.returncode == 2
+        assert ended.returncode == (2 if said else 0)
         assert said in ended.stderr
+    (kept,) = re.findall('id="kept">(.+)</script>', (tmp_path / "a.html").read_text(encoding="utf-8"))
+    assert json.loads(kept)["answer"]["paths"] == [[["Q5879", "P19", "Q1794"]]]
 
 
 FACT = ("e:ada", "e:knows", "e:bob")
