@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from kg_adapters.errors import BackendError, BackendUnavailable, InvalidRequest
 from kg_adapters.federated import FederatedGraph
+from kg_adapters.joined_answers import joined_degree
 from kg_adapters.labels import RDF_TYPE
 from kg_adapters.links import LinkRules, same_things
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.models import Count, NeighborPage, PathRequest, PathsFound
+from kg_adapters.models import Count, Degree, NeighborPage, PathRequest, PathsFound, RelationCount
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.rdflib_adapter import RdflibAdapter
@@ -195,6 +196,14 @@ async def test_what_is_linked_or_has_an_identifier_is_one_thing_and_every_fact_k
     assert [each.entity for each in await graph.search("Ulm", limit=5)] == [ends["p:ulm"]]
     found = await find_paths(graph, PathRequest(ends["p:ulm"], Iri("http://www.wikidata.org/entity/Q38104")))
     assert [shorten(node) for node in found.paths[0].nodes] == ["p:ulm", "p:einstein", "Q38104"]
+
+
+def test_a_relation_that_one_graph_counted_is_a_lower_bound_where_another_did_not_count_to_the_end() -> None:
+    counted = Degree(Count(6_000), (RelationCount(iri("r"), "out", Count(6_000)),))
+    cut, none = Degree(Count(3, exact=False), ()), Degree(Count(0), ())
+    assert joined_degree([counted, none]) == counted
+    (relation,) = joined_degree([counted, cut]).relations
+    assert (relation.count, joined_degree([none, cut]).is_none) == (Count(6_000, exact=False), False)
 
 
 async def test_what_only_links_to_a_thing_does_not_have_it() -> None:
