@@ -2,10 +2,11 @@
 
 import Graph from "graphology";
 import Sigma from "sigma";
-import { createEdgeArrowProgram, createEdgeDoubleArrowProgram } from "sigma/rendering";
 import type { EdgeDisplayData, NodeDisplayData, PartialButFor } from "sigma/types";
+import { around, cut, meets, outlined, type Rectangle } from "./labels";
 import { type Extent, Layout, type Point, placed } from "./layout";
 import type { Line } from "./scene";
+import { Circles, lines } from "./shapes";
 
 export interface DrawnNode {
   readonly id: string;
@@ -51,13 +52,6 @@ interface LineAttributes {
 type ShownNode = PartialButFor<NodeDisplayData, "x" | "y" | "size" | "label" | "color">;
 type ShownLine = PartialButFor<EdgeDisplayData, "label" | "color" | "size">;
 type End = PartialButFor<NodeDisplayData, "x" | "y" | "size">;
-interface Rectangle {
-  readonly left: number;
-  readonly top: number;
-  readonly right: number;
-  readonly bottom: number;
-}
-
 /** A node whose label a frame may show. */
 interface Planned extends Point {
   readonly id: string;
@@ -71,10 +65,13 @@ const FONT = "system-ui, sans-serif";
 const LABEL_PX = 13;
 const NOTE_PX = 11;
 const EDGE_PX = 11;
-const MOST_LABEL = 26;
 const PADDING = 24;
 const MARGIN = 90;
 const ALL_LABELS = 150;
+/** Up to so many nodes are drawn in full size. */
+const FULL_SIZE = 200;
+/** How near a click must come to what is smaller, in pixels. */
+const NEAR = 5;
 /** How many labels may lie upon nodes of others. */
 const FOREMOST = 14;
 
@@ -85,6 +82,7 @@ export class Drawing {
   private readonly measuring = document.createElement("canvas").getContext("2d");
   private taken: Rectangle[] = [];
   private readonly planned = new Set<string>();
+  private isPlanned = false;
   private selected: string | null = null;
   private hovered: string | null = null;
   private dragged: string | null = null;
@@ -99,9 +97,10 @@ export class Drawing {
     this.sigma = new Sigma<NodeAttributes, LineAttributes>(this.graph, container, {
       allowInvalidContainer: true,
       defaultEdgeType: "arrow",
+      nodeProgramClasses: { circle: Circles<NodeAttributes, LineAttributes> },
       edgeProgramClasses: {
-        arrow: createEdgeArrowProgram<NodeAttributes, LineAttributes>(),
-        both: createEdgeDoubleArrowProgram<NodeAttributes, LineAttributes>(),
+        arrow: lines<NodeAttributes, LineAttributes>(false),
+        both: lines<NodeAttributes, LineAttributes>(true),
       },
       renderEdgeLabels: true,
       stagePadding: PADDING,
@@ -115,7 +114,7 @@ export class Drawing {
       maxCameraRatio: 4,
       defaultDrawNodeLabel: (context, data) => this.drawLabel(context, data),
       defaultDrawNodeHover: (context, data) => this.drawHover(context, data),
-      defaultDrawEdgeLabel: (context, line, source, target) => this.drawLineLabel(context, line, source, target),
+      defaultDrawEdgeLabel: (_, line, source, target) => this.drawLineLabel(line, source, target),
       nodeReducer: (id, data) => this.nodeNow(id, data),
       edgeReducer: (id, data) => this.lineNow(id, data),
     });
@@ -127,9 +126,26 @@ export class Drawing {
       this.graph,
       (node) => this.boxOf(node),
       room,
+      () => this.sigma.refresh({ partialGraph: {} }),
       (extent) => this.rest(extent),
     );
+    // sigma would draw everything a second time to read back what lies under the mouse.
+    const at = (point: Point): string | null => this.nodeAt(point);
+    Object.defineProperty(this.sigma, "getNodeAtPosition", { value: at });
+    this.showHovers(false);
     this.listen();
+  }
+
+  /** Return the node at a place of the view, in pixels. */
+  private nodeAt(place: Point): string | null {
+    const { x, y } = this.sigma.viewportToGraph(place);
+    const pixel = 1 / this.sigma.getGraphToViewportRatio();
+    let [best, least]: [string | null, number] = [null, 1];
+    this.graph.forEachNode((id, node) => {
+      const share = Math.hypot(node.x - x, node.y - y) / (Math.max(this.sigma.scaleSize(node.size), NEAR) * pixel);
+      if (share < least) [best, least] = [id, share];
+    });
+    return best;
   }
 
   /** Draw these nodes and lines; those that are there already stay where they are. */
@@ -144,10 +160,12 @@ export class Drawing {
     const neighbours = neighboursIn(lines);
     const fresh = before > 0 && !nodes.some((node) => this.graph.hasNode(node.id));
     const around = new Map<string, number>();
+    const share = Math.max(0.25, Math.min(1, Math.sqrt(FULL_SIZE / nodes.length)));
     nodes.forEach((node, number) => {
       const { id, ...rest } = node;
       const attributes = {
         ...rest,
+        size: node.size * share,
         forceLabel: node.evidence || nodes.length <= ALL_LABELS,
         zIndex: node.evidence ? 2 : 1,
       };
@@ -168,10 +186,11 @@ export class Drawing {
     for (const each of lines)
       this.graph.addDirectedEdge(each.source, each.target, {
         label: each.label,
-        size: each.evidence ? 4 : 2.5,
+        size: share * (each.evidence ? 4 : 2.5),
         color: each.evidence ? accent : line,
         type: each.both ? "both" : "arrow",
-        zIndex: each.evidence ? 2 : 1,
+        // Lines with the least are drawn first, and lie uppermost.
+        zIndex: each.evidence ? -2 : -1,
       });
     this.selected = selected;
     if (fresh || before === 0) void this.sigma.getCamera().setState({ x: 0.5, y: 0.5, ratio: 1, angle: 0 });
@@ -252,7 +271,10 @@ export class Drawing {
     sigma.on("clickStage", () => this.handlers.onSelect(null));
     sigma.on("enterNode", ({ node }) => this.hover(node));
     sigma.on("leaveNode", () => this.hover(null));
-    sigma.on("beforeRender", () => this.plan());
+    // Only once it draws labels does it know where nodes will stand.
+    sigma.on("beforeRender", () => {
+      this.isPlanned = false;
+    });
     sigma.on("downNode", ({ node }) => {
       this.dragged = node;
     });
@@ -272,8 +294,15 @@ export class Drawing {
 
   private hover(id: string | null): void {
     this.hovered = id;
+    this.showHovers(id !== null);
     this.container.style.cursor = id === null ? "" : "pointer";
     this.sigma.refresh({ skipIndexation: true });
+  }
+
+  /** Show the layers of what is hovered only while something is: empty ones cost as much as full ones. */
+  private showHovers(isShown: boolean): void {
+    const { hovers, hoverNodes } = this.sigma.getCanvases();
+    for (const layer of [hovers, hoverNodes]) if (layer) layer.hidden = !isShown;
   }
 
   private nodeNow(id: string, data: NodeAttributes): Partial<NodeDisplayData> {
@@ -288,7 +317,12 @@ export class Drawing {
     const focus = this.hovered ?? this.selected;
     if (focus === null || !this.graph.hasNode(focus)) return data;
     if (this.graph.hasExtremity(id, focus))
-      return { ...data, size: data.size + 0.5, zIndex: 3, color: data.zIndex === 2 ? data.color : this.colors().muted };
+      return {
+        ...data,
+        size: data.size + 0.5,
+        zIndex: -3,
+        color: data.zIndex === -2 ? data.color : this.colors().muted,
+      };
     return this.hovered === null ? data : { ...data, label: "", zIndex: 0 };
   }
 
@@ -305,8 +339,10 @@ export class Drawing {
     return this.measuring.measureText(text).width;
   }
 
-  /** Before a frame, choose which labels it has room for: the selected node's, evidence, then the largest nodes'. */
+  /** Once a frame, choose which labels it has room for: the selected node's, evidence, then the largest nodes'. */
   private plan(): void {
+    if (this.isPlanned) return;
+    this.isPlanned = true;
     const { width, height } = this.sigma.getDimensions();
     const seen: Planned[] = [];
     this.taken = [];
@@ -341,6 +377,7 @@ export class Drawing {
   }
 
   private drawLabel(context: CanvasRenderingContext2D, data: ShownNode): void {
+    this.plan();
     const { text, muted, background, accent } = this.colors();
     const label = data.label ?? "";
     const note: string = data.note ?? "";
@@ -387,7 +424,11 @@ export class Drawing {
     context.fillText(label, data.x, top + 5);
   }
 
-  private drawLineLabel(context: CanvasRenderingContext2D, line: ShownLine, from: End, to: End): void {
+  private drawLineLabel(line: ShownLine, from: End, to: End): void {
+    // On the layer of the nodes' labels, which saves one.
+    const context = this.sigma.getCanvases().labels?.getContext("2d");
+    if (!context) return;
+    this.plan();
     const { muted, text, background, accent } = this.colors();
     const label = cut(line.label ?? "", 40);
     if (!label) return;
@@ -416,16 +457,6 @@ export class Drawing {
   }
 }
 
-function around(x: number, y: number, halfX: number, halfY: number): Rectangle {
-  return { left: x - halfX, right: x + halfX, top: y - halfY, bottom: y + halfY };
-}
-
-function meets(room: Rectangle, others: readonly Rectangle[]): boolean {
-  return others.some(
-    (other) => room.left < other.right && room.right > other.left && room.top < other.bottom && room.bottom > other.top,
-  );
-}
-
 function neighboursIn(lines: readonly Line[]): Map<string, string[]> {
   const found = new Map<string, string[]>();
   const join = (one: string, other: string): void => {
@@ -438,27 +469,4 @@ function neighboursIn(lines: readonly Line[]): Map<string, string[]> {
     join(target, source);
   }
   return found;
-}
-
-function cut(text: string, most = MOST_LABEL): string {
-  const characters = [...text.slice(0, 4 * most)];
-  return characters.length > most ? `${characters.slice(0, most - 1).join("")}…` : text;
-}
-
-function outlined(
-  context: CanvasRenderingContext2D,
-  label: string,
-  x: number,
-  y: number,
-  font: string,
-  color: string,
-  background: string,
-): void {
-  context.font = font;
-  context.lineWidth = 4;
-  context.lineJoin = "round";
-  context.strokeStyle = background;
-  context.strokeText(label, x, y);
-  context.fillStyle = color;
-  context.fillText(label, x, y);
 }

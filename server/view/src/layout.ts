@@ -1,7 +1,7 @@
 // Where nodes stand: forces in slices of a frame, then boxes pushed apart so that no label lies upon another.
 
 import type Graph from "graphology";
-import forceAtlas2 from "graphology-layout-forceatlas2";
+import iterate from "graphology-layout-forceatlas2/iterate.js";
 
 export interface Point {
   x: number;
@@ -21,10 +21,14 @@ export interface Extent {
 }
 
 const GOLDEN_ANGLE = Math.PI * (3 - Math.sqrt(5));
-const SLICE_MS = 10;
+/** The forces get half of the time between two frames, but at least and at most so many ms of it. */
+const SLICE_MS = [10, 50] as const;
 const UNIT = 10;
 const FILLED = 0.6;
 const MOST_SEPARATED = 250;
+/** How many numbers of a node and of a line the forces work on. */
+const NODE = 10;
+const LINE = 3;
 
 /** Place new nodes around those that they came from, in a spiral, so that the same graph always looks the same. */
 export function placed(from: Point | undefined, number: number): Point {
@@ -35,7 +39,7 @@ export function placed(from: Point | undefined, number: number): Point {
 
 /** How many rounds of forces a graph of a size gets: small ones come to rest, large ones stay quick. */
 export function roundsFor(nodes: number): number {
-  return Math.round(Math.max(40, Math.min(400, 40_000 / Math.max(nodes, 1))));
+  return Math.round(Math.max(60, Math.min(400, 150_000 / Math.max(nodes, 1))));
 }
 
 /** Push boxes apart until none overlaps, or the rounds are used up; along the side of the lesser overlap for its length. */
@@ -68,17 +72,24 @@ export function separated(boxes: readonly Box[], rounds = 60): Point[] {
 export class Layout {
   private frame = 0;
   private left = 0;
+  private before = 0;
+  private nodes = new Float32Array();
+  private lines = new Float32Array();
+  private settings: Record<string, number | boolean> = {};
 
   constructor(
     private readonly graph: Graph,
     private readonly box: (node: string) => { width: number; height: number },
     private readonly view: () => { width: number; height: number },
+    private readonly onMove: () => void,
     private readonly onRest: (extent: Extent | null) => void,
   ) {}
 
   start(): void {
     this.stop();
     this.left = roundsFor(this.graph.order);
+    this.before = performance.now();
+    this.read();
     if (this.graph.order < 2) this.rest();
     else if (matchMedia("(prefers-reduced-motion: reduce)").matches) this.hurry();
     else this.frame = requestAnimationFrame(this.slice);
@@ -96,31 +107,54 @@ export class Layout {
   }
 
   private hurry(): void {
-    const until = performance.now() + 400;
-    while (this.left > 0 && performance.now() < until) this.round();
+    this.rounds(400);
     this.rest();
   }
 
-  private readonly slice = (): void => {
-    const until = performance.now() + SLICE_MS;
-    while (this.left > 0 && performance.now() < until) this.round();
+  private readonly slice = (now: number): void => {
+    this.rounds(Math.max(SLICE_MS[0], Math.min(SLICE_MS[1], (now - this.before) / 2)));
+    this.before = now;
+    this.onMove();
     if (this.left > 0) this.frame = requestAnimationFrame(this.slice);
     else this.rest();
   };
 
-  private round(): void {
-    const iterations = this.graph.order > 500 ? 1 : 5;
-    this.left -= iterations;
-    forceAtlas2.assign(this.graph, {
-      iterations,
-      settings: {
-        barnesHutOptimize: this.graph.order > 300,
-        gravity: 0.6,
-        scalingRatio: 12,
-        slowDown: 2 + Math.log(this.graph.order + 1),
-        linLogMode: false,
-      },
+  /** Let the forces act for some time, in ms. */
+  private rounds(most: number): void {
+    const until = performance.now() + most;
+    for (; this.left > 0 && performance.now() < until; this.left -= 1) iterate(this.settings, this.nodes, this.lines);
+    let at = 0;
+    this.graph.forEachNode((_, node) => {
+      [node.x, node.y] = [this.nodes[at], this.nodes[at + 1]];
+      at += NODE;
     });
+  }
+
+  /** Read the graph into the numbers that the forces work on. */
+  private read(): void {
+    const { order, size } = this.graph;
+    const [nodes, lines] = [new Float32Array(order * NODE), new Float32Array(size * LINE)];
+    const places = new Map<string, number>();
+    this.graph.forEachNode((id, node) => {
+      const at = places.size * NODE;
+      places.set(id, at);
+      // Where it is, four forces, its mass, how calm it is, its size, and that it may move.
+      nodes.set([node.x, node.y, 0, 0, 0, 0, 1 + this.graph.degree(id), 1, node.size, 0], at);
+    });
+    let at = 0;
+    this.graph.forEachEdge((_id, _line, source, target) => {
+      lines.set([places.get(source) ?? 0, places.get(target) ?? 0, 1], at);
+      at += LINE;
+    });
+    [this.nodes, this.lines] = [nodes, lines];
+    this.settings = {
+      barnesHutOptimize: order > 300,
+      barnesHutTheta: 0.5,
+      edgeWeightInfluence: 1,
+      gravity: 0.6,
+      scalingRatio: 12,
+      slowDown: 2 + Math.log(order + 1),
+    };
   }
 
   private rest(): void {

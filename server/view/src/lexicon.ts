@@ -13,23 +13,31 @@ export class Lexicon {
   private readonly descriptions = new Map<string, string>();
   private readonly asked = new Set<string>();
   private readonly degrees = new Map<string, readonly RelationCount[]>();
+  /** It grows with whatever may be drawn in another way. */
+  version = 0;
   /** How many instances a class of the definition has. */
   readonly instances = new Map<string, number>();
 
   learn(facts: Pick<Facts, "labels" | "relations">): void {
-    for (const [id, label] of facts.labels) if (label) this.labels.set(id, label);
-    for (const [id, label] of facts.relations) if (label) this.relations.set(id, label);
+    for (const [id, label] of facts.labels) if (label) this.set(this.labels, id, label);
+    for (const [id, label] of facts.relations) if (label) this.set(this.relations, id, label);
   }
 
   describe(found: Described): void {
     // What has no name is called by its id, which tells less than its class.
-    if (found.label && found.label !== localPart(found.id)) this.labels.set(found.id, found.label);
+    if (found.label && found.label !== localPart(found.id)) this.set(this.labels, found.id, found.label);
     this.asked.add(found.id);
     this.descriptions.set(found.id, found.description);
     const [first] = found.classes;
     if (first === undefined) return;
-    this.classes.set(found.id, first.id);
-    this.classLabels.set(first.id, first.label);
+    this.set(this.classes, found.id, first.id);
+    this.set(this.classLabels, first.id, first.label);
+  }
+
+  private set<Value>(map: Map<string, Value>, id: string, value: Value): void {
+    if (map.get(id) === value) return;
+    map.set(id, value);
+    this.version += 1;
   }
 
   /** Return those of some nodes whose class was not asked for yet, and count them as asked. */
@@ -40,7 +48,7 @@ export class Lexicon {
   }
 
   count(id: string, counts: readonly RelationCount[]): void {
-    this.degrees.set(id, counts);
+    this.set(this.degrees, id, counts);
   }
 
   /** Return the neighbours of a node by relation; undefined where they were not counted. */

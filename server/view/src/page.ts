@@ -37,6 +37,7 @@ export class Page {
   private classColors = new Map<string, string>();
   private places = new Map<string, number>();
   private drawn: unknown[] = [];
+  private shown: Shown = { nodes: [], triples: [] };
   private written = "";
   private chosen: string | null = null;
 
@@ -148,14 +149,24 @@ export class Page {
 
   private render(): void {
     const { app } = this;
-    const shown = shownOf(app.scene, app.lexicon);
+    const state = [app.scene, app.lexicon, app.lexicon.version, this.colors];
+    const isSame = state.every((each, at) => each === this.drawn[at]);
+    if (!isSame) this.shown = shownOf(app.scene, app.lexicon);
+    this.drawn = this.isPaused ? [] : state;
+    const { shown } = this;
     // Whoever chooses something in the picture of the definition wants to read about it.
     const isNew = app.selected !== this.chosen && app.selected !== null;
     if (isNew && this.tab === "Schema") this.tab = "Details";
-    this.chosen = app.selected;
     // Before the picture, whose room it changes.
     document.body.classList.toggle("empty", !app.scene.nodes.size);
-    this.renderPicture(shown);
+    if (!isSame) this.renderPicture(shown);
+    else if (app.selected !== this.chosen) this.drawing?.select(app.selected);
+    this.chosen = app.selected;
+    const empty = byId("empty", HTMLParagraphElement);
+    empty.hidden = shown.nodes.length > 0 && !this.noPicture;
+    const hint = this.modeButton ? plain(app.message.text) : "Search for an entity, or open Schema.";
+    empty.textContent = this.noPicture || (app.busy ? "Loading …" : hint);
+    empty.className = app.message.bad ? "bad" : "";
     for (const name of this.tabs) {
       const tab = byId(`tab-${name}`, HTMLButtonElement);
       tab.setAttribute("aria-selected", String(name === this.tab));
@@ -198,19 +209,8 @@ export class Page {
     this.stage.setAttribute("aria-label", `Graph: ${counted(nodes.length, "node")}, ${counted(lines.length, "line")}`);
     this.stage.dataset.nodes = String(nodes.length);
     this.stage.dataset.lines = String(lines.length);
-    const state = [JSON.stringify([nodes, lines]), app.selected, this.colors];
-    if (!this.isPaused && state.some((each, at) => each !== this.drawn[at])) {
-      const isSame = state[0] === this.drawn[0] && state[2] === this.drawn[2];
-      this.drawn = state;
-      if (isSame) this.drawing?.select(app.selected);
-      else this.drawing?.show(nodes, lines, app.selected);
-    }
+    if (!this.isPaused) this.drawing?.show(nodes, lines, app.selected);
     this.renderLegend(shown);
-    const empty = byId("empty", HTMLParagraphElement);
-    empty.hidden = shown.nodes.length > 0 && !this.noPicture;
-    const hint = this.modeButton ? plain(app.message.text) : "Search for an entity, or open Schema.";
-    empty.textContent = this.noPicture || (app.busy ? "Loading …" : hint);
-    empty.className = app.message.bad ? "bad" : "";
   }
 
   private drawnNodes(shown: Shown, lines: readonly Line[]): DrawnNode[] {
