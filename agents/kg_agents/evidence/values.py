@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from kg_boundary.drawing import Picture, notebook_html
+from kg_boundary.drawing.picture import local_part
 
 Triple: TypeAlias = tuple[str, str, str]
 """Head, relation and tail, by id; a tail may be a literal, in quotes.
@@ -64,7 +65,7 @@ class IdLabels:
     def picture(self, facts: Sequence[Triple]) -> Picture:
         """Return facts as a picture; where ids carry graphs, relations show them."""
         ends = (end for head, _, tail in facts for end in (head, tail) if split_graph(end)[1])
-        nodes = {**{end: split_graph(end)[0] for end in ends}, **self.nodes}
+        nodes = {**{end: local_part(split_graph(end)[0]) for end in ends}, **self.nodes}
         graphs = {relation: split_graph(relation)[1] for _, relation, _ in facts}
         relations = {each: in_graph(self.relations.get(each, split_graph(each)[0]), graphs[each]) for each in graphs}
         return Picture(tuple(facts), labels=nodes, relations={**self.relations, **relations})

@@ -200,10 +200,15 @@ class KnowledgeGraph:
         return tuple(ToolResult.of(await self._call(COMPARE, question=question, texts=list(texts)), "cosines").cosines)
 
     async def compose(
-        self, expression: str, *, max_tokens: int | None = None, graph: str | Sequence[str] | None = None
+        self,
+        expression: str,
+        *,
+        evidence: Literal["some", "all"] | None = None,
+        max_tokens: int | None = None,
+        graph: str | Sequence[str] | None = None,
     ) -> Shown:
         """Evaluate a compound expression over a graph, or over several as one; over the first by default."""
-        call = await self._call("Compose", expression=expression, max_tokens=max_tokens, graph=graph)
+        call = await self._call("Compose", expression=expression, evidence=evidence, max_tokens=max_tokens, graph=graph)
         return read_shown(call, self.graphs)
 
     async def schema(self, *, about: str | None = None, max_tokens: int | None = None) -> Shown:

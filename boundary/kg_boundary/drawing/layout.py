@@ -180,8 +180,11 @@ class _Graph:
                 times[far] += 1
         kept = {key for key, count in times.items() if count > 1} | set(self.picture.roots)
         at: dict[str, int] = {}
+        lone = [key for key in self.ends if not times[key]]
+        if lone:
+            self._add(self._block(lone, _LONE_BLOCK, 1))
         for key in self.ends:
-            if key in kept:
+            if key in kept and times[key]:
                 at[key] = self._add(self._block([key], 0.0, -1 if self.levels.get(key, 0) < 0 else 1))
         single = len(self.groups) == 1
         for group in self.groups:

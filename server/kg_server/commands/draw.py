@@ -14,7 +14,7 @@ import typer
 from kg_adapters.errors import BackendError, InvalidRequest
 from kg_boundary.drawing import CannotDraw, Picture, Triple, png_of, svg_of
 from kg_boundary.drawing.picture import is_value
-from kg_boundary.shown import counted, in_quotes, json_text, one_line
+from kg_boundary.shown import clipped, counted, in_quotes, json_text, one_line
 from kg_server.commands import options
 from kg_server.commands.invocation import invocation
 from kg_server.settings import Settings
@@ -29,7 +29,7 @@ _AMONG: Final = 5
 _PATHS: Final = 3
 _PAIRS: Final = 3
 """Up to how many entities each is linked with each; of more, each with the next."""
-_MOST: Final = 80
+_MOST: Final = 100
 _NAMED: Final = 8
 _TOKENS: Final = 20_000
 
@@ -80,7 +80,7 @@ def draw(  # noqa: PLR0913, PLR0917 - one argument for each option
     import anyio
 
     if trace is not None and not graph:
-        picture = _of_trace(trace)
+        picture = _cut(_of_trace(trace))
     else:
         settings = invocation(context).load_for_any(graph=graph).settings
         picture = anyio.run(_read, settings, entities or [], trace, memory, compose, limit)
@@ -176,7 +176,7 @@ async def _read(
                 picture = await _of_expression(graph, compose)
             else:
                 picture = await _of_entities(graph, entities, limit)
-            return await _with_classes(graph, picture)
+            return await _with_classes(graph, _cut(picture))
     except AgentError as error:
         raise BackendError(one_line(str(error))) from error
 
@@ -221,30 +221,42 @@ def _of_trace(path: Path) -> Picture:
             f"The answer of {path} rests on no facts, so there is nothing to draw. "
             f"kg-sextant explore --trace {path} shows what the run found."
         )
-    return picture_of(run.question, answers, labels, facts[:_MOST])
+    return picture_of(run.question, answers, labels, facts)
 
 
 async def _of_expression(graph: "KnowledgeGraph", expression: str) -> Picture:
     """Return what an expression gives, and what shows it."""
     from kg_agents.evidence.values import valued
 
-    found = await graph.compose(expression, max_tokens=_TOKENS)
-    told = tuple(dict.fromkeys((*found.facts, *(fact for each in found.computed for fact in each.facts))))[:_MOST]
-    nodes = {*found.labels.nodes, *(head for head, _, _ in told)}
+    found = await graph.compose(expression, evidence="all", max_tokens=_TOKENS)
+    stated = tuple(dict.fromkeys((*found.facts, *(fact for each in found.computed for fact in each.facts))))
+    nodes = {*found.labels.nodes, *(head for head, _, _ in stated)}
     # Its rows write values like ids; what has neither a label nor facts is taken for one, but for blank nodes.
-    facts = tuple(fact if fact[2] in nodes or fact[2].startswith("_:") else valued(fact) for fact in told)
+    facts = tuple(fact if fact[2] in nodes or fact[2].startswith("_:") else valued(fact) for fact in stated)
     drawn = found.labels.picture(facts)
     results = found.listed or tuple(each.result for each in found.computed)
     ends = dict.fromkeys(end for head, _, tail in facts for end in (head, tail))
-    given = {*found.named.values(), *(word.strip() for word in re.split(r"[\[\],]", expression))}
+    given = {*found.named.values(), *(word.strip(" \"'") for word in re.split(r"[\[\],]", expression))}
+    if not (facts or found.labels.nodes.keys() & found.listed):
+        told = clipped(one_line(found.text), 300)
+        raise InvalidRequest(f"There is nothing to draw, as the answer names neither facts nor nodes: {told}")
     return replace(
         drawn,
         title=" ".join(expression.split()),
         caption=_listed([drawn.name(each) for each in results]),
-        roots=tuple(each for each in ends if each in given),
+        roots=tuple(each for each in ends if given & {each, drawn.name(each)}) if facts else found.listed[:_MOST],
         evidence=frozenset(facts),
         answers=frozenset(results) - given,
     )
+
+
+def _cut(picture: Picture) -> Picture:
+    """Return a picture of as many facts as can be read, which says of how many."""
+    facts = sorted(picture.facts, key=lambda fact: fact not in picture.evidence)
+    if len(facts) <= _MOST:
+        return picture
+    told = filter(None, (picture.caption, f"{_MOST} of {len(facts):,} facts are drawn"))
+    return replace(picture, facts=tuple(facts[:_MOST]), caption=" · ".join(told))
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -258,6 +270,10 @@ async def _of_entities(graph: "KnowledgeGraph", entities: Sequence[str], limit: 
     most = limit if limit is not None else _ALONE if len(entities) == 1 else _AMONG
     shown, roots, near = Shown(), list[str](), list[Triple]()
     more: dict[tuple[str, str, bool], int] = {}
+    if graph.graphs:
+        # Only this asks all graphs.
+        matches = await graph.identify(entities, limit=1)
+        entities = [match.meant[0].id if match.meant else match.text for match in matches]
     for entity in entities:
         found = await graph.neighbors(entity, limit=max(most, 1), max_tokens=_TOKENS)
         root = found.shown.named.get(entity, entity)
@@ -299,6 +315,8 @@ def _left_out(
 
 async def _with_classes(graph: "KnowledgeGraph", picture: Picture) -> Picture:
     """Return a picture with the classes of its nodes, which are their colours and therefore no facts of their own."""
+    from kg_agents.evidence.values import split_graph
+
     nodes = [each for each in dict.fromkeys(picture.nodes()) if not each.startswith(('"', "_:"))]
     ids, classes, labels = dict[str, str](), dict[str, str](), dict(picture.labels)
     for match in await graph.identify(nodes, limit=1):
@@ -310,5 +328,7 @@ async def _with_classes(graph: "KnowledgeGraph", picture: Picture) -> Picture:
             if known.id not in labels:
                 # What has no name is called by its class, which tells more than its id.
                 labels[known.id] = classes[known.id]
-    kept = tuple(fact for fact in picture.facts if ids.get(fact[0], "") != fact[2] or fact in picture.evidence)
+    kept = tuple(
+        fact for fact in picture.facts if ids.get(fact[0]) != split_graph(fact[2])[0] or fact in picture.evidence
+    )
     return replace(picture, facts=kept, classes=classes, labels=labels)

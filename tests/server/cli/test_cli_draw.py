@@ -91,6 +91,18 @@ def test_a_png_has_the_size_of_the_picture_times_the_scale(cli: CommandLine, tmp
     assert struct.unpack(">II", head[16:]) == pytest.approx([size * 3 for size in drawn.size], abs=3)
 
 
+def test_of_many_facts_the_first_are_drawn_and_the_picture_says_so(cli: CommandLine, tmp_path: Path) -> None:
+    *lines, last = RECORD.read_text(encoding="utf-8").splitlines()
+    answer = json.loads(last)
+    answer["answers"][0]["facts"] = [["Q5879", "P800", f"Q{number}"] for number in range(150)]
+    many = tmp_path / "many.jsonl"
+    many.write_text("\n".join((*lines, json.dumps(answer))), encoding="utf-8")
+    drawn = Drawn.of(cli.run("draw", "--trace", str(many), "-o", "-").out)
+    assert "Frankfurt · 100 of 150 facts are drawn" in drawn.texts()
+    assert "Q99" in drawn.texts()
+    assert "Q100" not in drawn.texts()
+
+
 def test_relations_say_of_which_of_several_graphs_they_are(cli: CommandLine, graph: str) -> None:
     run = cli.run("draw", "Ada", "--graph", f"people={graph}", "--graph", f"more={graph}", "-o", "-")
     assert run.code == 0, run.err
