@@ -56,6 +56,8 @@ export interface Message {
 export class App {
   scene: Scene = EMPTY;
   selected: string | null = null;
+  /** What was selected before it and kept. */
+  also: readonly string[] = [];
   card: Card | null = null;
   found: Found | null = null;
   replay: Replay | null = null;
@@ -317,10 +319,12 @@ export class App {
     void this.run(async () => await this.describe());
   }
 
-  /** Select a node, and read what the graph has of it. */
-  async select(id: string | null): Promise<void> {
+  /** Select a node, instead of those before it or beside them, and read what the graph has of it. */
+  async select(id: string | null, isMore = false): Promise<void> {
     if (id !== null && this.pathFrom !== null && this.pathFrom !== id) return await this.path(this.pathFrom, id);
+    const kept = isMore && this.selected !== null ? [...this.also, this.selected] : [];
     this.choose(id);
+    this.also = kept.filter((each) => each !== id);
     this.changed();
     if (id !== null) await Promise.all([this.count(id), this.showCard(id)]);
   }
@@ -402,6 +406,7 @@ export class App {
   }
 
   private choose(id: string | null): void {
+    if (id !== this.selected) this.also = [];
     this.selected = id;
     if (this.card?.id !== id) this.card = null;
   }

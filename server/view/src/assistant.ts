@@ -20,6 +20,7 @@ const SPARED = ["Retrieve", "Degree", "Feature"];
 const CALLED = [...Object.values(SHAPES), "Schema", "Sparql"];
 
 const PAUSE_MS = 200;
+const MOST_TOLD = 20;
 
 /** Begin as the host has it, and follow what it says. */
 export async function assist(): Promise<void> {
@@ -31,7 +32,7 @@ export async function assist(): Promise<void> {
   const tools = new Map<string, Tool>();
   const properties: { graph?: Data } = {};
   let given: Data = {};
-  let told: string | null = null;
+  let told = "";
   let isSeen = true;
 
   const { graph } = dataOf(dataOf(info.inputSchema).properties);
@@ -123,11 +124,15 @@ export async function assist(): Promise<void> {
   };
 
   const tell = (): void => {
-    const { selected, lexicon } = app;
-    const node = selected && `${plain(lexicon.label(selected), 120)} (${plain(selected, 300)})`.replace(/\s+/g, " ");
-    if (node === told || !updateModelContext) return;
-    told = node;
-    const content = node ? [{ type: "text", text: `Selected in the picture of the graph: ${node}` }] : [];
+    const { nodes, hidden } = app.scene;
+    const chosen = [...app.also, app.selected ?? ""].filter((id) => nodes.has(id) && !hidden.has(id));
+    const named = chosen
+      .slice(-MOST_TOLD)
+      .map((id) => `${plain(app.lexicon.label(id), 120)} (${plain(id, 300)})`.replace(/\s+/g, " "));
+    const text = named.join(", ");
+    if (text === told || !updateModelContext) return;
+    told = text;
+    const content = text ? [{ type: "text", text: `Selected in the picture of the graph: ${text}` }] : [];
     ask("ui/update-model-context", { content });
   };
   const follow = (event: Event): void => {

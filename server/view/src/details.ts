@@ -20,7 +20,11 @@ function shownValue(text: string): Node {
 
 function nodeButton(app: App, id: string, key: string): HTMLButtonElement {
   const label = plain(app.lexicon.label(id), 200);
-  return button(label, () => void app.run(async () => await app.select(id)), {
+  const select = (event: Event): void => {
+    const isMore = event instanceof MouseEvent && event.shiftKey;
+    void app.run(async () => await app.select(id, isMore));
+  };
+  return button(label, select, {
     class: "plain",
     "data-key": key,
     title: plain(id, 300),
@@ -43,6 +47,8 @@ export function renderDetails(app: App, panel: HTMLElement): void {
     panel,
     el("h2", { dir: "auto" }, plain(lexicon.label(id), 300)),
     el("p", { class: "id" }, shownValue(id), type ? ` · ${plain(lexicon.classLabel(type), 120)}` : ""),
+    app.also.length > 0 &&
+      el("p", { class: "note" }, plain(`Selected with ${app.also.map((each) => lexicon.label(each)).join(", ")}`, 400)),
     lexicon.description(id) && el("p", { dir: "auto" }, plain(lexicon.description(id))),
     app.scene.kind === "schema" ? null : actionsOf(app, id),
     app.card?.text ? el("pre", { class: "text", tabindex: "0" }, plain(app.card.text, 20_000)) : null,

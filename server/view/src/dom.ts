@@ -29,7 +29,7 @@ export function byId<Kind extends HTMLElement>(id: string, kind: new () => Kind)
   throw new Error(`The page has no element ${id} of the kind ${kind.name}.`);
 }
 
-export function button(label: string, onclick: () => void, attributes: Attributes = {}): HTMLButtonElement {
+export function button(label: string, onclick: (event: Event) => void, attributes: Attributes = {}): HTMLButtonElement {
   return el("button", { type: "button", onclick, ...attributes }, label);
 }
 

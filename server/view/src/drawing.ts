@@ -16,6 +16,8 @@ export interface DrawnNode {
   readonly color: string;
   readonly size: number;
   readonly evidence: boolean;
+  /** Whether it was selected before the one that is, and kept. */
+  readonly also: boolean;
 }
 
 export interface Colors {
@@ -27,7 +29,7 @@ export interface Colors {
 }
 
 export interface Handlers {
-  readonly onSelect: (id: string | null) => void;
+  readonly onSelect: (id: string | null, isMore: boolean) => void;
   readonly onExpand: (id: string) => void;
 }
 
@@ -37,6 +39,7 @@ interface NodeAttributes extends Point {
   color: string;
   size: number;
   evidence: boolean;
+  also: boolean;
   forceLabel: boolean;
   zIndex: number;
 }
@@ -263,12 +266,12 @@ export class Drawing {
 
   private listen(): void {
     const { sigma } = this;
-    sigma.on("clickNode", ({ node }) => this.handlers.onSelect(node));
+    sigma.on("clickNode", ({ node, event }) => this.handlers.onSelect(node, event.original.shiftKey));
     sigma.on("doubleClickNode", (event) => {
       event.preventSigmaDefault();
       this.handlers.onExpand(event.node);
     });
-    sigma.on("clickStage", () => this.handlers.onSelect(null));
+    sigma.on("clickStage", () => this.handlers.onSelect(null, false));
     sigma.on("enterNode", ({ node }) => this.hover(node));
     sigma.on("leaveNode", () => this.hover(null));
     // Only once it draws labels does it know where nodes will stand.
@@ -381,7 +384,7 @@ export class Drawing {
     const { text, muted, background, accent } = this.colors();
     const label = data.label ?? "";
     const note: string = data.note ?? "";
-    const isSelected = data.key === this.selected;
+    const isSelected = data.key === this.selected || data.also;
     if (isSelected || data.evidence) {
       context.beginPath();
       context.arc(data.x, data.y, data.size + (isSelected ? 4 : 3), 0, 2 * Math.PI);

@@ -36,7 +36,7 @@ function help(): void {
     el(
       "p",
       { class: "note" },
-      "Click selects, a double click expands, dragging moves. What is drawn is also a list, in the tab Facts.",
+      "Click selects, with Shift one more; a double click expands, dragging moves. What is drawn is also a list, in the tab Facts.",
     ),
     button("Close", () => dialog.close(), { class: "first" }),
   );

@@ -111,7 +111,8 @@ export class Page {
   private makeDrawing(): [Drawing | null, string] {
     try {
       const handlers = {
-        onSelect: (id: string | null) => void this.app.run(async () => await this.app.select(id)),
+        onSelect: (id: string | null, isMore: boolean) =>
+          void this.app.run(async () => await this.app.select(id, isMore)),
         onExpand: (id: string) => void this.app.run(async () => await this.app.expand(id)),
       };
       return [new Drawing(this.stage, () => this.colors, handlers), ""];
@@ -229,7 +230,15 @@ export class Page {
       const note =
         isClass && instances ? instances.toLocaleString("en") : more ? `${more.toLocaleString("en")} more` : "";
       const color = this.classColors.get(isClass ? id : app.lexicon.classOf(id)) ?? css("--none");
-      return { id, label: plain(app.lexicon.label(id), 200), note, color, size, evidence: evidence.has(id) };
+      return {
+        id,
+        label: plain(app.lexicon.label(id), 200),
+        note,
+        color,
+        size,
+        evidence: evidence.has(id),
+        also: app.also.includes(id),
+      };
     });
   }
 

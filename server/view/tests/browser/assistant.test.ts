@@ -147,14 +147,17 @@ describe("the page inside an assistant", { skip: missing, timeout: 300_000 }, ()
       }
     });
 
-  test("the selected node reaches the model, and no longer once it is selected no more", async () => {
+  test("the selected nodes reach the model, and no longer once none is selected", async () => {
     const assistant = await open("GetNeighbor");
     await assistant.call("GetNeighbor", { entity: FILM });
     await assistant.frame.getByRole("button", { name: "Stewauus Wastšeieda" }).first().click();
     const text = "Selected in the picture of the graph: Stewauus Wastšeieda (w:E2503)";
     const update = "ui/update-model-context";
     assert.deepEqual(await assistant.message(update), { content: [{ type: "text", text }] });
-    await assistant.frame.getByRole("heading", { name: "Stewauus Wastšeieda" }).waitFor();
+    await assistant.frame.getByRole("button", { name: "romance" }).click({ modifiers: ["Shift"] });
+    await assistant.message(update, ({ content }) => JSON.stringify(content).includes(`${text}, romance (w:E5787)`));
+    await assistant.frame.getByText("Selected with Stewauus Wastšeieda").waitFor();
+    await assistant.frame.getByRole("heading", { name: "romance" }).waitFor();
     await assistant.frame.locator("#stage").click({ position: { x: 3, y: 3 } });
     await assistant.message(update, ({ content }) => Array.isArray(content) && content.length === 0);
     const silent = await open("GetNeighbor", { capabilities: { serverTools: {} } });
