@@ -46,6 +46,7 @@ export function renderDetails(app: App, panel: HTMLElement): void {
   refill(
     panel,
     el("h2", { dir: "auto" }, plain(lexicon.label(id), 300)),
+    lexicon.label(id).length > 300 && el("p", { class: "note" }, counted(lexicon.label(id).length, "character")),
     el("p", { class: "id" }, shownValue(id), type ? ` · ${plain(lexicon.classLabel(type), 120)}` : ""),
     app.also.length > 0 &&
       el("p", { class: "note" }, plain(`Selected with ${app.also.map((each) => lexicon.label(each)).join(", ")}`, 400)),

@@ -5,7 +5,7 @@ import Sigma from "sigma";
 import type { EdgeDisplayData, NodeDisplayData, PartialButFor } from "sigma/types";
 import { around, cut, meets, outlined, type Rectangle } from "./labels";
 import { type Extent, Layout, type Point, placed } from "./layout";
-import type { Line } from "./scene";
+import { type Line, neighboursIn } from "./scene";
 import { Circles, lines } from "./shapes";
 
 export interface DrawnNode {
@@ -46,6 +46,8 @@ interface NodeAttributes extends Point {
 
 interface LineAttributes {
   label: string;
+  /** The names of all its relations. */
+  whole: string;
   size: number;
   color: string;
   type: string;
@@ -88,6 +90,7 @@ export class Drawing {
   private isPlanned = false;
   private selected: string | null = null;
   private hovered: string | null = null;
+  private hoveredLine: string | null = null;
   private dragged: string | null = null;
   private extent: Extent | null = null;
 
@@ -135,6 +138,8 @@ export class Drawing {
     // sigma would draw everything a second time to read back what lies under the mouse.
     const at = (point: Point): string | null => this.nodeAt(point);
     Object.defineProperty(this.sigma, "getNodeAtPosition", { value: at });
+    Object.defineProperty(this.sigma, "getEdgeAtPoint", { value: (x: number, y: number) => this.lineAt({ x, y }) });
+    this.sigma.setSetting("enableEdgeEvents", true);
     this.showHovers(false);
     this.listen();
   }
@@ -147,6 +152,20 @@ export class Drawing {
     this.graph.forEachNode((id, node) => {
       const share = Math.hypot(node.x - x, node.y - y) / (Math.max(this.sigma.scaleSize(node.size), NEAR) * pixel);
       if (share < least) [best, least] = [id, share];
+    });
+    return best;
+  }
+
+  /** Return the line that lies nearest to a place of the view, in pixels. */
+  private lineAt(place: Point): string | null {
+    const { x, y } = this.sigma.viewportToGraph(place);
+    let [best, least]: [string | null, number] = [null, NEAR / this.sigma.getGraphToViewportRatio()];
+    this.graph.forEachEdge((id, _line, _source, _target, from, to) => {
+      const [dx, dy] = [to.x - from.x, to.y - from.y];
+      const along = ((x - from.x) * dx + (y - from.y) * dy) / (dx * dx + dy * dy || 1);
+      const share = Math.max(0, Math.min(1, along));
+      const far = Math.hypot(from.x + share * dx - x, from.y + share * dy - y);
+      if (far < least) [best, least] = [id, far];
     });
     return best;
   }
@@ -189,6 +208,7 @@ export class Drawing {
     for (const each of lines)
       this.graph.addDirectedEdge(each.source, each.target, {
         label: each.label,
+        whole: each.whole,
         size: share * (each.evidence ? 4 : 2.5),
         color: each.evidence ? accent : line,
         type: each.both ? "both" : "arrow",
@@ -274,6 +294,8 @@ export class Drawing {
     sigma.on("clickStage", () => this.handlers.onSelect(null, false));
     sigma.on("enterNode", ({ node }) => this.hover(node));
     sigma.on("leaveNode", () => this.hover(null));
+    sigma.on("enterEdge", ({ edge }) => this.hoverLine(edge));
+    sigma.on("leaveEdge", () => this.hoverLine(null));
     // Only once it draws labels does it know where nodes will stand.
     sigma.on("beforeRender", () => {
       this.isPlanned = false;
@@ -293,6 +315,12 @@ export class Drawing {
       this.dragged = null;
       sigma.setCustomBBox(this.extent);
     });
+  }
+
+  private hoverLine(id: string | null): void {
+    const edges = [this.hoveredLine, id].filter((each) => each !== null && this.graph.hasEdge(each));
+    this.hoveredLine = id;
+    this.sigma.refresh({ partialGraph: { edges: edges.map(String) } });
   }
 
   private hover(id: string | null): void {
@@ -317,6 +345,15 @@ export class Drawing {
   }
 
   private lineNow(id: string, data: LineAttributes): Partial<EdgeDisplayData> {
+    if (id === this.hoveredLine)
+      return {
+        ...data,
+        label: data.whole,
+        forceLabel: true,
+        size: data.size + 1,
+        zIndex: -4,
+        color: this.colors().muted,
+      };
     const focus = this.hovered ?? this.selected;
     if (focus === null || !this.graph.hasNode(focus)) return data;
     if (this.graph.hasExtremity(id, focus))
@@ -433,13 +470,14 @@ export class Drawing {
     if (!context) return;
     this.plan();
     const { muted, text, background, accent } = this.colors();
-    const label = cut(line.label ?? "", 40);
+    const isHovered = line.key === this.hoveredLine;
+    const label = cut(line.label ?? "", isHovered ? 120 : 40);
     if (!label) return;
-    const isMarked = line.color === accent;
+    const isMarked = line.color === accent || isHovered;
     const width = this.widthOf(label, EDGE_PX);
     const [dx, dy] = [to.x - from.x, to.y - from.y];
     const length = Math.hypot(dx, dy) - from.size - to.size;
-    if (length < width + 22) return;
+    if (length < width + 22 && !isHovered) return;
     // In the middle of what is seen of the line, and upright.
     const along = (from.size + length / 2) / Math.hypot(dx, dy);
     const [x, y] = [from.x + dx * along, from.y + dy * along];
@@ -448,28 +486,14 @@ export class Drawing {
     const [cos, sin] = [Math.abs(Math.cos(angle)), Math.abs(Math.sin(angle))];
     const [halfX, halfY] = [(width * cos + EDGE_PX * sin) / 2, (width * sin + EDGE_PX * cos) / 2];
     const room = around(x, y, halfX, halfY);
-    if (meets(room, this.taken)) return;
+    if (!isHovered && meets(room, this.taken)) return;
     this.taken.push(room);
     context.save();
     context.translate(x, y);
-    context.rotate(upright);
+    if (!isHovered) context.rotate(upright);
     context.textAlign = "center";
     context.textBaseline = "middle";
     outlined(context, label, 0, 0, `${EDGE_PX}px ${FONT}`, isMarked ? text : muted, background);
     context.restore();
   }
-}
-
-function neighboursIn(lines: readonly Line[]): Map<string, string[]> {
-  const found = new Map<string, string[]>();
-  const join = (one: string, other: string): void => {
-    const known = found.get(one);
-    if (known) known.push(other);
-    else found.set(one, [other]);
-  };
-  for (const { source, target } of lines) {
-    join(source, target);
-    join(target, source);
-  }
-  return found;
 }

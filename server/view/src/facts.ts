@@ -102,7 +102,7 @@ function ofCompose(data: Data, labels: ReadonlyMap<string, string>): { rows: str
   return { rows, nodes };
 }
 
-/** Draw rows of a query: its triples, or the first node of a row joined to the others by the variables' names. */
+/** Draw rows of a query: its triples, or the first node of a row joined to the others, as being in one row is no fact. */
 function ofSparql(data: Data, labels: ReadonlyMap<string, string>): { rows: string[][]; nodes: string[] } {
   const names = textsOf(data.variables);
   const found = rowsOf(data.rows);
@@ -114,7 +114,7 @@ function ofSparql(data: Data, labels: ReadonlyMap<string, string>): { rows: stri
     if (first === undefined) continue;
     nodes.push(first);
     row.forEach((cell, at) => {
-      if (cell !== first && labels.has(cell)) rows.push([first, `?${names[at] ?? at}`, cell]);
+      if (cell !== first && labels.has(cell)) rows.push([first, `in one row, ?${names[at] ?? at}`, cell]);
     });
   }
   return { rows, nodes };

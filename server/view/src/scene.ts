@@ -114,6 +114,8 @@ export interface Line {
   readonly source: string;
   readonly target: string;
   readonly label: string;
+  /** The names of all its relations. */
+  readonly whole: string;
   readonly both: boolean;
   readonly evidence: boolean;
   readonly triples: readonly Triple[];
@@ -131,28 +133,43 @@ export function linesOf(scene: Scene, shown: Shown, lexicon: Lexicon): Line[] {
   }
   return [...pairs.values()].map((triples) => {
     const { head: source = "", tail: target = "" } = triples[0] ?? {};
-    const forth = labelsOf(
-      triples.filter((each) => each.head === source),
-      lexicon,
-    );
-    const back = labelsOf(
-      triples.filter((each) => each.head !== source),
-      lexicon,
-    );
+    const forth = triples.filter((each) => each.head === source);
+    const back = triples.filter((each) => each.head !== source);
+    const named = (most: number): string => {
+      const [there, here] = [labelsOf(forth, lexicon, most), labelsOf(back, lexicon, most)];
+      return here ? `${there} → ← ${here}` : there;
+    };
     return {
       source,
       target,
-      label: back ? `${forth} → ← ${back}` : forth,
-      both: back !== "",
+      label: named(MOST_NAMED),
+      whole: named(Number.POSITIVE_INFINITY),
+      both: back.length > 0,
       evidence: triples.some((each) => scene.evidence.has(keyOf(each))),
       triples,
     };
   });
 }
 
-function labelsOf(triples: readonly Triple[], lexicon: Lexicon): string {
+const MOST_NAMED = 2;
+
+function labelsOf(triples: readonly Triple[], lexicon: Lexicon, most: number): string {
   const labels = [...new Set(triples.map((each) => lexicon.relationLabel(each.relation)))];
-  const [first = "", second] = labels;
-  if (second === undefined) return first;
-  return labels.length > 2 ? `${first}, ${second} +${labels.length - 2}` : `${first}, ${second}`;
+  const rest = labels.length - most;
+  return labels.slice(0, most).join(", ") + (rest > 0 ? ` +${rest}` : "");
+}
+
+/** Return the nodes that lines lead to from each. */
+export function neighboursIn(lines: readonly Line[]): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  const join = (one: string, other: string): void => {
+    const known = found.get(one);
+    if (known) known.push(other);
+    else found.set(one, [other]);
+  };
+  for (const { source, target } of lines) {
+    join(source, target);
+    join(target, source);
+  }
+  return found;
 }

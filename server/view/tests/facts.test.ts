@@ -43,7 +43,7 @@ test("a group of an observation that comes in points at its entity", () => {
 test("rows of a query are a table, and join the first node of each to the others", () => {
   const data = { variables: ["who", "town", "year"], rows: [["w:E1", "w:E2", "1815"]], labels };
   assert.deepEqual(tableOf("Sparql", data), { columns: ["?who", "?town", "?year"], rows: [["w:E1", "w:E2", "1815"]] });
-  assert.deepEqual(factsOf("Sparql", data).triples, [{ head: "w:E1", relation: "?town", tail: "w:E2" }]);
+  assert.deepEqual(factsOf("Sparql", data).triples, [{ head: "w:E1", relation: "in one row, ?town", tail: "w:E2" }]);
 });
 
 test("results of an expression keep their direction, and columns without a cell are left out", () => {

@@ -49,10 +49,15 @@ test("a scene is left as it was by what is done to it, so that undoing is going 
 });
 
 test("relations between two nodes are one line that names both directions", () => {
-  const both = withFacts(EMPTY, facts(["a", "child", "b"], ["b", "parent", "a"], ["a", "heir", "b"]), true);
+  const both = withFacts(
+    EMPTY,
+    facts(["a", "child", "b"], ["b", "parent", "a"], ["a", "heir", "b"], ["a", "ward", "b"]),
+    true,
+  );
   const [line, ...others] = linesOf(both, shownOf(both, lexicon), lexicon);
   assert.equal(others.length, 0);
-  assert.equal(line?.label, "child, heir → ← parent");
+  assert.equal(line?.label, "child, heir +1 → ← parent");
+  assert.equal(line?.whole, "child, heir, ward → ← parent");
   assert.ok(line?.both && line.evidence);
 });
 

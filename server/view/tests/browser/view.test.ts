@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -145,6 +145,39 @@ describe("the page in a browser", { skip: missing, timeout: 300_000 }, () => {
     assert.deepEqual(troubles, []);
     await context.close();
     server.stop();
+  });
+
+  test("five thousand nodes with long names are drawn, one of a million characters, and the mouse finds them", async () => {
+    const labels = Object.fromEntries(
+      Array.from({ length: 5_000 }, (_, at) => [`e:${at}`, `${at} ${"name ".repeat(40)}`]),
+    );
+    labels["e:0"] = "x".repeat(1_000_000);
+    const rows = Array.from({ length: 4_999 }, (_, at) => [`e:${at + 1}`, "e:r", "e:0"]);
+    const data = { variables: ["subject", "predicate", "object"], rows, labels };
+    const [asked] = readFileSync(RECORD, "utf8").split("\n");
+    const record = join(mkdtempSync(join(tmpdir(), "kg-sextant-view-")), "many.jsonl");
+    writeFileSync(record, `${asked}\n${JSON.stringify({ kind: "tool", tool: "Sparql", data })}\n`);
+    const { page, context, troubles } = await open(browser, world.url);
+    await tab(page, "Runs");
+    await page.getByLabel("Record of a run").setInputFiles(record);
+    await page.getByRole("button", { name: "1. Sparql" }).waitFor();
+    await idle(page);
+    assert.deepEqual(await drawn(page), [5_000, 4_999]);
+    await tab(page, "Facts");
+    await page.getByRole("button", { name: "xxx" }).first().click();
+    await tab(page, "Details");
+    await page.getByText("1,000,000 characters").waitFor();
+    const box = await page.locator("#stage").boundingBox();
+    assert.ok(box);
+    const stage = page.locator("#stage");
+    const isFound = async (): Promise<boolean> => (await stage.evaluate((each) => each.style.cursor)) === "pointer";
+    for (let step = 0; step < 200 && !(await isFound()); step += 1)
+      await page.mouse.move(box.x + box.width / 2 + step, box.y + box.height / 2 + (step % 7));
+    await page.mouse.down();
+    await page.mouse.up();
+    await page.getByRole("heading", { name: /^\d+ name|^xxx/ }).waitFor();
+    assert.deepEqual(troubles, []);
+    await context.close();
   });
 
   test("of several graphs one is chosen, which the address and the call name", async () => {
