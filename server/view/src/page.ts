@@ -340,7 +340,8 @@ export class Page {
     const text = doing || app.message.text;
     this.status.className = app.message.bad && !doing ? "bad" : "";
     this.status.textContent = plain([numbers, text, app.notice].filter(Boolean).join(" · "), 400);
-    document.body.setAttribute("aria-busy", String(app.busy > 0));
+    // What is said while a model answers is to be read aloud at once.
+    document.body.setAttribute("aria-busy", String(app.busy > 0 && !app.asking));
   }
 
   private cancelPath(): void {

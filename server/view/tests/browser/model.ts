@@ -52,7 +52,8 @@ export async function model(...script: readonly Reply[]): Promise<Model> {
     reply: async () => {
       await until(() => waiting.some((each) => !each.destroyed));
       const reply = left.shift() ?? [];
-      const [response] = waiting.splice(0).filter((each) => !each.destroyed);
+      while (waiting[0]?.destroyed) waiting.shift();
+      const response = waiting.shift();
       response?.writeHead(typeof reply === "number" ? reply : 200, { "content-type": "application/json" });
       response?.end(JSON.stringify(bodyOf(reply)));
     },
