@@ -287,6 +287,36 @@ def _farthest_first(near: _Near, picture: Picture, ends: Mapping[str, str]) -> S
 
 
 _Places: TypeAlias = dict[int, tuple[float, float]]
+_Edges: TypeAlias = Sequence[tuple[int, int]]
+
+
+def _components(edges: _Edges) -> list[_Edges]:
+    """Return the edges of each connected part, in the order in which the parts begin."""
+    part_of: dict[int, set[int]] = {}
+    for left, right in edges:
+        both = part_of.get(left, {left}) | part_of.get(right, {right})
+        part_of.update(dict.fromkeys(both, both))
+    firsts = dict.fromkeys(min(part_of[left]) for left, _ in edges)
+    return [[edge for edge in edges if edge[0] in part_of[first]] for first in sorted(firsts)]
+
+
+def _part(edges: _Edges) -> tuple[_Places, _Edges]:
+    """Return the places of the vertices of a connected part, and its edges; below 0 is where one passes a layer.
+
+    The library numbers such places on from the number of vertices, so that each part has numbers from 0 on.
+    """
+    from fast_sugiyama import from_edges  # noqa: PLC0415 - an extra
+
+    own = sorted({end for edge in edges for end in edge})
+    numbers = {vertex: number for number, vertex in enumerate(own)}
+    numbered = [(numbers[left], numbers[right]) for left, right in edges]
+    ((found, _, _, routed),) = from_edges(numbered, vertex_spacing=100, dummy_vertices=True, dummy_size=0.5)
+
+    def vertex(number: int | str) -> int:
+        return own[int(number)] if int(number) < len(own) else -int(number)
+
+    places = {vertex(number): (float(x), float(y)) for number, (x, y) in found}
+    return dict(sorted(places.items())), sorted((vertex(left), vertex(right)) for left, right in routed or numbered)
 
 
 def laid_out(picture: Picture) -> Laid:
@@ -295,25 +325,15 @@ def laid_out(picture: Picture) -> Laid:
     Raises:
         ImportError: The library for layouts is not installed.
     """
-    from fast_sugiyama import from_edges  # noqa: PLC0415 - an extra
-
     graph = _Graph(picture)
     edges = {(left, right): (group, arrow) for left, right, group, arrow in graph.edges}
-    vertices, links = list(graph.vertices), list[Link]()
+    vertices, links = graph.vertices, list[Link]()
     joined = {end for edge in edges for end in edge}
-    parts: list[tuple[_Places, list[tuple[int, int]]]] = []
-    if edges:
-        layouts = from_edges(list(edges), vertex_spacing=100, dummy_vertices=True, dummy_size=0.5)
-        for found, _, _, routed in layouts:
-            places = {int(vertex): (float(x), float(y)) for vertex, (x, y) in found}
-            routes = sorted((int(left), int(right)) for left, right in routed or edges)
-            parts.append((dict(sorted(places.items())), routes))
-    # The library returns vertices and parts in any order.
-    parts.sort(key=lambda part: min(part[0]))
+    parts = [_part(joined_by) for joined_by in _components(list(edges))]
     parts += [({lone: (0.0, 0.0)}, []) for lone in range(len(vertices)) if lone not in joined]
     width, top, kept = 0.0, 0.0, list[Vertex]()
     for places, routed in parts:
-        part = {vertex: vertices[vertex] if vertex < len(vertices) else Vertex() for vertex in places}
+        part = {vertex: vertices[vertex] if vertex >= 0 else Vertex() for vertex in places}
         layers = _layers(places)
         right = _across(layers, part)
         top = _down(layers, part, routed, top) + _ROW
