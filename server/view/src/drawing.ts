@@ -3,8 +3,9 @@
 import Graph from "graphology";
 import Sigma from "sigma";
 import type { EdgeDisplayData, NodeDisplayData, PartialButFor } from "sigma/types";
-import { around, cut, meets, outlined, type Rectangle } from "./labels";
-import { type Extent, Layout, type Point, placed } from "./layout";
+import { around, boxed, type Colors, cut, FONT, LABEL_PX, meets, outlined, type Rectangle } from "./labels";
+import { distance, type Extent, Layout, type Point, placed } from "./layout";
+import type { Dot, Sheet, Written } from "./saving";
 import { type Line, neighboursIn } from "./scene";
 import { Circles, lines } from "./shapes";
 
@@ -18,14 +19,6 @@ export interface DrawnNode {
   readonly evidence: boolean;
   /** Whether it was selected before the one that is, and kept. */
   readonly also: boolean;
-}
-
-export interface Colors {
-  readonly text: string;
-  readonly muted: string;
-  readonly background: string;
-  readonly line: string;
-  readonly accent: string;
 }
 
 export interface Handlers {
@@ -66,12 +59,8 @@ interface Planned extends Point {
   readonly note: string;
 }
 
-const FONT = "system-ui, sans-serif";
-const LABEL_PX = 13;
-const NOTE_PX = 11;
-const EDGE_PX = 11;
-const PADDING = 24;
-const MARGIN = 90;
+const [NOTE_PX, EDGE_PX] = [11, 11];
+const [PADDING, MARGIN] = [24, 90];
 const ALL_LABELS = 150;
 /** Up to so many nodes are drawn in full size. */
 const FULL_SIZE = 200;
@@ -86,6 +75,7 @@ export class Drawing {
   private readonly layout: Layout;
   private readonly measuring = document.createElement("canvas").getContext("2d");
   private taken: Rectangle[] = [];
+  private texts: Written[] = [];
   private readonly planned = new Set<string>();
   private isPlanned = false;
   private selected: string | null = null;
@@ -161,10 +151,7 @@ export class Drawing {
     const { x, y } = this.sigma.viewportToGraph(place);
     let [best, least]: [string | null, number] = [null, NEAR / this.sigma.getGraphToViewportRatio()];
     this.graph.forEachEdge((id, _line, _source, _target, from, to) => {
-      const [dx, dy] = [to.x - from.x, to.y - from.y];
-      const along = ((x - from.x) * dx + (y - from.y) * dy) / (dx * dx + dy * dy || 1);
-      const share = Math.max(0, Math.min(1, along));
-      const far = Math.hypot(from.x + share * dx - x, from.y + share * dy - y);
+      const far = distance({ x, y }, from, to);
       if (far < least) [best, least] = [id, far];
     });
     return best;
@@ -255,6 +242,25 @@ export class Drawing {
     this.sigma.kill();
   }
 
+  /** Return what is seen, to save it. */
+  sheet(): Sheet {
+    const { sigma, graph } = this;
+    const dots = new Map<string, Dot>();
+    graph.forEachNode((id) => {
+      const data = sigma.getNodeDisplayData(id);
+      if (data)
+        dots.set(id, { ...sigma.framedGraphToViewport(data), size: sigma.scaleSize(data.size), color: data.color });
+    });
+    const strokes = graph.mapEdges((id, { type }, source, target) => {
+      const [from, to, data] = [dots.get(source), dots.get(target), sigma.getEdgeDisplayData(id)];
+      if (!from || !to || !data) return [];
+      const size = Math.max(1, sigma.scaleSize(data.size));
+      return [{ from, to, size, color: data.color, both: type === "both" }];
+    });
+    const seen = { strokes: strokes.flat(), dots: [...dots.values()], texts: this.texts };
+    return { ...sigma.getDimensions(), background: this.colors().background, ...seen };
+  }
+
   resize(): void {
     this.sigma.resize();
     this.sigma.refresh();
@@ -318,9 +324,9 @@ export class Drawing {
   }
 
   private hoverLine(id: string | null): void {
-    const edges = [this.hoveredLine, id].filter((each) => each !== null && this.graph.hasEdge(each));
+    const edges = [this.hoveredLine ?? "", id ?? ""].filter((each) => this.graph.hasEdge(each));
     this.hoveredLine = id;
-    this.sigma.refresh({ partialGraph: { edges: edges.map(String) } });
+    this.sigma.refresh({ partialGraph: { edges } });
   }
 
   private hover(id: string | null): void {
@@ -386,6 +392,7 @@ export class Drawing {
     const { width, height } = this.sigma.getDimensions();
     const seen: Planned[] = [];
     this.taken = [];
+    this.texts = [];
     this.planned.clear();
     this.graph.forEachNode((id, node) => {
       if (!node.forceLabel && id !== this.selected) return;
@@ -439,29 +446,16 @@ export class Drawing {
     const font = `${isSelected ? 600 : 400} ${LABEL_PX}px ${FONT}`;
     const x = (room.left + room.right) / 2;
     outlined(context, cut(label), x, room.top, font, text, background);
-    if (note) outlined(context, note, x, room.top + LABEL_PX + 3, `${NOTE_PX}px ${FONT}`, muted, background);
+    this.texts.push({ text: cut(label), x, y: room.top, px: LABEL_PX, color: text, angle: null });
+    if (!note) return;
+    const y = room.top + LABEL_PX + 3;
+    outlined(context, note, x, y, `${NOTE_PX}px ${FONT}`, muted, background);
+    this.texts.push({ text: note, x, y, px: NOTE_PX, color: muted, angle: null });
   }
 
   private drawHover(context: CanvasRenderingContext2D, data: ShownNode): void {
-    const { text, background, accent } = this.colors();
     const label = cut(data.label ?? "", 80);
-    const width = this.widthOf(label, LABEL_PX) + 16;
-    const top = data.y + data.size + 2;
-    context.beginPath();
-    context.roundRect(data.x - width / 2, top, width, LABEL_PX + 11, 6);
-    context.fillStyle = background;
-    context.fill();
-    context.lineWidth = 1.5;
-    context.strokeStyle = accent;
-    context.stroke();
-    context.beginPath();
-    context.arc(data.x, data.y, data.size + 3, 0, 2 * Math.PI);
-    context.stroke();
-    context.textAlign = "center";
-    context.textBaseline = "top";
-    context.font = `600 ${LABEL_PX}px ${FONT}`;
-    context.fillStyle = text;
-    context.fillText(label, data.x, top + 5);
+    boxed(context, data, label, this.widthOf(label, LABEL_PX) + 16, this.colors());
   }
 
   private drawLineLabel(line: ShownLine, from: End, to: End): void {
@@ -493,7 +487,9 @@ export class Drawing {
     if (!isHovered) context.rotate(upright);
     context.textAlign = "center";
     context.textBaseline = "middle";
-    outlined(context, label, 0, 0, `${EDGE_PX}px ${FONT}`, isMarked ? text : muted, background);
+    const color = isMarked ? text : muted;
+    outlined(context, label, 0, 0, `${EDGE_PX}px ${FONT}`, color, background);
     context.restore();
+    this.texts.push({ text: label, x, y, px: EDGE_PX, color, angle: isHovered ? 0 : upright });
   }
 }

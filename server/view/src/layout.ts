@@ -68,6 +68,14 @@ export function separated(boxes: readonly Box[], rounds = 60): Point[] {
   return points;
 }
 
+/** Return how far a point lies from the line between two others. */
+export function distance({ x, y }: Point, from: Point, to: Point): number {
+  const [dx, dy] = [to.x - from.x, to.y - from.y];
+  const along = ((x - from.x) * dx + (y - from.y) * dy) / (dx * dx + dy * dy || 1);
+  const share = Math.max(0, Math.min(1, along));
+  return Math.hypot(from.x + share * dx - x, from.y + share * dy - y);
+}
+
 /** Lays out a graph while its page stays usable; a change starts it again from where the nodes are. */
 export class Layout {
   private frame = 0;

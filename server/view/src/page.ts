@@ -3,12 +3,14 @@
 import type { App } from "./app";
 import { renderDetails, renderFacts, renderFilter, startPath, tally } from "./details";
 import { button, byId, counted, el, plain, refill } from "./dom";
-import { type Colors, Drawing, type DrawnNode } from "./drawing";
+import { Drawing, type DrawnNode } from "./drawing";
 import { keyOf } from "./facts";
+import type { Colors } from "./labels";
 import { NO_CLASS } from "./lexicon";
 import { readPlace, TRACE, writePlace } from "./links";
 import { Queries, Runs, renderCall } from "./queries";
 import { Questions } from "./questions";
+import { save } from "./saving";
 import { type Line, linesOf, type Shown, shownOf } from "./scene";
 import type { Search } from "./search";
 
@@ -327,8 +329,22 @@ export class Page {
       button("−", () => drawing?.zoom(false), { "aria-label": "Zoom out", "data-key": "out" }),
       button("Show all", () => app.showAll(), { disabled: !isFiltered, "data-key": "all" }),
       button("Clear", () => app.clear(), { disabled: !scene.nodes.size, "data-key": "clear" }),
+      ...this.savers(),
       this.modeButton?.(),
       app.pathFrom !== null && button("Cancel path", () => this.cancelPath(), { class: "first", "data-key": "cancel" }),
+    );
+  }
+
+  /** Return the buttons that save the picture; a frame of an assistant may save nothing. */
+  private savers(): HTMLElement[] {
+    const { app, drawing } = this;
+    if (!drawing || this.modeButton) return [];
+    return (["svg", "png"] as const).map((kind) =>
+      button(kind.toUpperCase(), () => void app.run(async () => await save(drawing.sheet(), kind)), {
+        "aria-label": `Save as ${kind.toUpperCase()}`,
+        disabled: !app.scene.nodes.size,
+        "data-key": kind,
+      }),
     );
   }
 

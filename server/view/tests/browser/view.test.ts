@@ -135,6 +135,15 @@ describe("the page in a browser", { skip: missing, timeout: 300_000 }, () => {
     const { page, context, troubles } = await open(browser, `${server.url}#entity=e%3Aa`);
     assert.equal((await drawn(page))[0], 4);
     await page.getByRole("heading", { name: "<img src=x onerror=alert(1)><script>alert(2)</script>" }).waitFor();
+    for (const kind of ["SVG", "PNG"]) {
+      const [saved] = await Promise.all([
+        page.waitForEvent("download"),
+        page.getByRole("button", { name: `Save as ${kind}` }).press("Enter"),
+      ]);
+      const file = readFileSync(await saved.path());
+      if (kind === "PNG") assert.equal(file.subarray(1, 4).toString(), "PNG");
+      else assert.match(file.toString(), /^<svg [^>]*>(?!.*<(img|script|b)\b).*<circle .*>&lt;img src=x/s);
+    }
     for (const name of ["Facts", "Filter", "Schema", "Details"]) {
       await tab(page, name);
       assert.equal(await page.locator("main img, main svg, main b, main script").count(), 0);
