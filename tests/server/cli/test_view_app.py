@@ -23,7 +23,6 @@ from server_processes import address_of, started
 VIEW = "ui://kg-sextant/graph.html"
 BUILT = Path(__file__).parents[3] / "server" / "kg_server" / "view.html"
 SHOWS_APPS = advertise(EXTENSION_ID, {"mimeTypes": [APP_MIME_TYPE]})
-ORIGIN = re.compile(r"(https?|wss?)://(\*\.)?[^\s/*]+")
 CALLS: Mapping[str, Mapping[str, object]] = {
     "observe": {"question": "What is the capital?", "entities": ["Q17"]},
     "GetNeighbor": {"entity": "Q17"},
@@ -69,17 +68,6 @@ class Offered:
         every = {name: each.meta or {} for name, each in self.tools.items()}
         return {name: meta for name, meta in every.items() if {"ui", "ui/resourceUri"} & meta.keys()}
 
-    @property
-    def page(self) -> str:
-        [content] = self.contents
-        assert isinstance(content, TextResourceContents)
-        return content.text
-
-    @property
-    def ui(self) -> ResourceUi:
-        [content] = self.contents
-        return ResourceUi.model_validate((content.meta or {})["ui"])
-
 
 async def offered(server: str | StdioServerParameters, era: str) -> Offered:
     async with Client(server, mode=era, extensions=[SHOWS_APPS]) as host:
@@ -118,60 +106,38 @@ def shown(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         return anyio.run(offered, server, era)
 
 
-def test_app_001_the_uri_of_the_view_uses_the_scheme_ui(shown: Offered) -> None:
-    assert [str(each.uri) for each in shown.contents] == [VIEW]
-    assert {meta["ui/resourceUri"] for meta in shown.drawn.values()} == {VIEW}
-
-
-def test_app_002_the_view_has_the_type_of_mcp_apps(shown: Offered) -> None:
-    assert [each.mime_type for each in shown.contents] == ["text/html;profile=mcp-app"]
-
-
-def test_app_003_the_view_is_given_as_a_text_which_is_the_built_file(shown: Offered) -> None:
-    assert shown.page.encode() == BUILT.read_bytes()
-
-
-def test_app_004_the_view_is_an_html5_document(shown: Offered) -> None:
-    assert re.match(r"<!doctype html>\s*<html\b", shown.page, re.IGNORECASE)
-
-
-def test_app_005_the_view_that_tools_name_is_there_but_not_in_the_list_that_models_read(shown: Offered) -> None:
-    assert shown.contents
+def test_the_view_is_the_built_page_which_no_list_for_models_has(shown: Offered) -> None:
+    """Rules APP-001 to APP-005, of the view: its URI, its type, that it is there, as a text, and that it is HTML."""
+    [view] = shown.contents
+    assert (str(view.uri), view.mime_type) == (VIEW, "text/html;profile=mcp-app")
+    assert isinstance(view, TextResourceContents)
+    assert view.text.encode() == BUILT.read_bytes()
+    assert re.match(r"<!doctype html>\s*<html\b", view.text, re.IGNORECASE)
     assert shown.listed == ["kg://schema"]
 
 
-def test_app_006_no_tool_has_only_the_old_flat_key(shown: Offered) -> None:
+def test_the_view_asks_for_no_network_and_no_permission(shown: Offered) -> None:
+    """Rules APP-008 and APP-009, of the metadata of the view."""
+    [view] = shown.contents
+    ui = ResourceUi.model_validate((view.meta or {})["ui"])
+    assert (ui.permissions, ui.domain, ui.prefers_border) == (None, None, True)
+    assert ui.csp is not None
+    assert [origin for each in ui.csp.values() for origin in each] == []
+
+
+def test_five_tools_are_drawn_and_models_and_hosts_may_call_them(shown: Offered) -> None:
+    """Rules APP-001, APP-006, APP-007 and APP-011, of the metadata of tools: both forms of it name the view."""
+    assert shown.drawn.keys() == CALLS.keys() | {"memory-read"}
     for meta in shown.drawn.values():
-        assert ToolUi.model_validate(meta["ui"]).resource_uri == meta["ui/resourceUri"]
+        assert ToolUi.model_validate(meta["ui"]) == ToolUi(resourceUri=VIEW, visibility=None)
+        assert meta["ui/resourceUri"] == VIEW
 
 
-def test_app_007_five_tools_are_bound_as_the_specification_has_it(shown: Offered) -> None:
-    assert shown.drawn.keys() == {"observe", "GetNeighbor", "GetPath", "Compose", "memory-read"}
-    for meta in shown.drawn.values():
-        assert ToolUi.model_validate(meta["ui"]).resource_uri == VIEW
-
-
-def test_app_008_the_metadata_of_the_view_is_as_the_specification_has_it(shown: Offered) -> None:
-    assert (shown.ui.permissions, shown.ui.domain, shown.ui.prefers_border) == (None, None, True)
-
-
-def test_app_009_the_view_asks_for_no_origin_and_one_that_it_asked_for_would_be_well_formed(shown: Offered) -> None:
-    assert shown.ui.csp is not None
-    origins = [origin for each in shown.ui.csp.values() for origin in each]
-    assert all(ORIGIN.fullmatch(each) for each in origins)
-    assert origins == []
-
-
-def test_app_010_the_text_of_each_drawn_tool_answers_without_the_view(shown: Offered) -> None:
+def test_the_text_of_each_drawn_tool_answers_without_the_view(shown: Offered) -> None:
+    """Rule APP-010."""
     assert shown.answers.keys() == shown.drawn.keys()
     for tool, answer in shown.answers.items():
         assert (answer.is_error, "Tokyo" in answer.text) == (False, True), tool
-
-
-def test_app_011_who_may_call_a_drawn_tool_is_left_to_the_default_both(shown: Offered) -> None:
-    assert {name: ToolUi.model_validate(meta["ui"]).visibility for name, meta in shown.drawn.items()} == dict.fromkeys(
-        shown.drawn
-    )
 
 
 def test_a_host_that_asks_for_extensions_learns_that_the_server_has_apps(shown: Offered) -> None:
