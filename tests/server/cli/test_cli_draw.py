@@ -55,8 +55,10 @@ def test_each_source_is_drawn_the_same_every_time_and_tells_its_facts_in_words_t
         kept = cli.run("call", "memory-append", 'triples=["Ada | knows | Bob <script>"]', "--graph", graph, "--json")
         words[1] = json.loads(kept.out)["memory"]
     out = cli.folder / "a.svg"
-    assert (cli.run("draw", *words, "-o", str(out)).code, cli.run("draw", *words, "-o", "-").code) == (0, 0)
+    written, printed = cli.run("draw", *words, "-o", str(out)), cli.run("draw", *words, "-o", "-")
+    assert (written.code, printed.code) == (0, 0)
     svg = out.read_text(encoding="utf-8")
+    assert printed.out == svg.encode("ascii", "xmlcharrefreplace").decode()
     drawn = Drawn.of(svg)
     assert set(drawn.texts()) >= SHOWN[source]
     assert drawn.overlaps() == []
@@ -64,7 +66,6 @@ def test_each_source_is_drawn_the_same_every_time_and_tells_its_facts_in_words_t
     assert all(name in drawn.described() for name in SHOWN[source] & {"Ada", "Cy", "Frankfurt"})
     assert "prefers-color-scheme:dark" in svg
     assert {"kgs-is-evidence", "kgs-answer-box"} & drawn.styles() or source in {"one", "memory"}
-    assert cli.run("draw", *words, "-o", "-").out == svg.encode("ascii", "xmlcharrefreplace").decode()
 
 
 def test_another_process_draws_the_same(graph: str, tmp_path: Path) -> None:
@@ -153,8 +154,6 @@ def test_a_run_without_evidence_is_refused_and_one_without_the_extra_says_what_t
 
 FACT = ("e:ada", "e:knows", "e:bob")
 LABELS = IdLabels({"e:ada": "Ada", "e:bob": "<b>Bob</b>"}, {"e:knows": "knows"})
-
-
 NAMED = GivenAnswer("<b>Bob</b>", "graph", (FACT,))
 
 
