@@ -294,8 +294,8 @@ class SextantServer(MCPServer[None]):
         if self._graphs is None or uri == VIEW_URI or (self._graphs.several and not uri.startswith(GRAPH_SCHEME)):
             return ()
         named = unquote(uri.removeprefix(GRAPH_SCHEME).partition("/")[0]).lower()
-        found = next((each for each in self._graphs.all if each.name.lower() == named), None)
-        return self._graphs.chosen(found.name if found is not None and self._graphs.several else None)
+        several = self._graphs.all if self._graphs.several else ()
+        return [each for each in several if each.name.lower() == named] or (self._graphs.first,)
 
     def graphs_of(self, method: str, params: Mapping[str, Any]) -> str:
         """Return the names of the graphs, of several, that a message is about; nothing where it is about none."""

@@ -221,10 +221,9 @@ def picture_of(question: str, answers: Sequence[GivenAnswer], labels: IdLabels, 
     """
     evidence = frozenset(fact for each in answers for fact in each.facts)
     texts = {words_of(each.text) for each in answers} | {each for answer in answers for each in answer.entities}
-    ends = dict.fromkeys(end for head, _, tail in facts for end in (head, tail))
-    named = {end for end in ends if {end, words_of(labels.nodes.get(end, plain_value(end)))} & (texts - {""})}
-    caption = ", ".join(dict.fromkeys(each.text for each in answers))
     drawn = labels.picture(facts)
+    named = {end for end in drawn.nodes() if {end, words_of(labels.nodes.get(end, plain_value(end)))} & (texts - {""})}
+    caption = ", ".join(dict.fromkeys(each.text for each in answers))
     return replace(drawn, title=question, caption=caption, evidence=evidence, answers=frozenset(named))
 
 

@@ -6,7 +6,7 @@ over one relation are one line that leads to a block.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from kg_boundary.drawing.picture import (
@@ -173,11 +173,9 @@ class _Graph:
         return self.levels[key], self.order[key]
 
     def _place_all(self) -> None:
-        times: defaultdict[str, int] = defaultdict(int)
+        times = Counter[str]()
         for group in self.groups:
-            times[group.near] += 2
-            for far in group.far:
-                times[far] += 1
+            times.update((group.near, group.near, *group.far))
         kept = {key for key, count in times.items() if count > 1} | set(self.picture.roots)
         at: dict[str, int] = {}
         lone = [key for key in self.ends if not times[key]]
@@ -220,7 +218,7 @@ class _Graph:
         for pill in pills:
             if x and x + pill.width > most:
                 x, y = 0.0, y + PILL + _GAP
-            placed.append(Pill(pill.key, pill.end, pill.text, pill.width, (x + inset, y + inset)))
+            placed.append(replace(pill, at=(x + inset, y + inset)))
             x += pill.width + _GAP
             widest = max(widest, x - _GAP)
         return Vertex(tuple(placed), "", widest + 2 * inset, y + PILL + 2 * inset, None, side)

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -122,12 +122,10 @@ class Picture:
         said = (self.name(head), self.relation_name(relation), self.name(tail))
         return " | ".join(shown_label(each, MOST_WHOLE) for each in said)
 
-    def nodes(self) -> Iterator[str]:
-        """Yield the ends of all facts, the roots first; one may come several times."""
-        yield from self.roots
-        for head, _, tail in self.facts:
-            yield head
-            yield tail
+    def nodes(self) -> Sequence[str]:
+        """Return the ends of all facts, each once, the roots first."""
+        ends = (end for head, _, tail in self.facts for end in (head, tail))
+        return tuple(dict.fromkeys((*self.roots, *ends)))
 
 
 def local_part(id: str) -> str:

@@ -86,7 +86,7 @@ class _Writer:
     def __init__(self, picture: Picture, laid: Laid) -> None:
         self._picture = picture
         self._laid = laid
-        counts = Counter(picture.classes[node] for node in dict.fromkeys(picture.nodes()) if node in picture.classes)
+        counts = Counter(picture.classes[node] for node in picture.nodes() if node in picture.classes)
         self._colors = {name: f"c{place}" for place, (name, _) in enumerate(counts.most_common(_COLORS))}
 
     def written(self, theme: Theme) -> str:

@@ -1,5 +1,6 @@
 """Facts in a notebook: the picture, and below it the same facts as a table."""
 
+from contextlib import suppress
 from html import escape
 from typing import Final
 
@@ -19,13 +20,10 @@ def notebook_html(picture: Picture) -> str:
     said = "".join(f"<p><b>{_shown(text)}</b></p>" for text in (picture.title, picture.caption) if text)
     head = "<tr><th>head</th><th>relation</th><th>tail</th></tr>"
     table = f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>{more}" if facts else ""
-    if not 0 < len(facts) <= _MOST_DRAWN:
-        return f"<div>{said}{table}</div>"
-    try:
-        drawn = svg_of(picture)
-    except CannotDraw:
-        return f"<div>{said}{table}</div>"
-    return f"<div>{drawn}<details><summary>Facts</summary>{table}</details></div>"
+    if 0 < len(facts) <= _MOST_DRAWN:
+        with suppress(CannotDraw):
+            return f"<div>{svg_of(picture)}<details><summary>Facts</summary>{table}</details></div>"
+    return f"<div>{said}{table}</div>"
 
 
 def _row(picture: Picture, fact: tuple[str, str, str]) -> str:

@@ -136,9 +136,10 @@ class _Sent(Trace):
     def write(self, line: AnyLine) -> None:
         """Add a line."""
         super().write(line)
-        text = json_text(_brief(line).model_dump(mode="json"))
-        if len(text) > MAX_SENT and isinstance(line, ToolLine):
-            text = json_text(_brief(line.model_copy(update={"data": {}, "arguments": {}})).model_dump(mode="json"))
+        brief = _brief(line)
+        text = json_text(brief.model_dump(mode="json"))
+        if len(text) > MAX_SENT and isinstance(brief, ToolLine):
+            text = json_text(brief.model_copy(update={"data": {}, "arguments": {}}).model_dump(mode="json"))
         if len(text) <= MAX_SENT:
             self._send(text)
 

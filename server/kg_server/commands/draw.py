@@ -2,8 +2,8 @@
 
 import re
 import sys
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -109,7 +109,7 @@ def _page(picture: Picture) -> bytes:
     """Return the page that draws graphs with the facts of a picture in it, which needs no server."""
     from kg_server.view import view_html
 
-    nodes = [each for each in dict.fromkeys(picture.nodes()) if not is_value(each) or each in picture.answers]
+    nodes = [each for each in picture.nodes() if not is_value(each) or each in picture.answers]
     stated = [fact for fact in picture.facts if fact[2] in nodes]
     kinds = {name: f"{name} (c{place})" for place, name in enumerate(dict.fromkeys(picture.classes.values()))}
     left = sum(picture.more.values())
@@ -164,9 +164,12 @@ async def _read(
         BackendError: A tool refused a call; the message is its own.
     """
     from kg_agents.llm import AgentError
+    from kg_agents.tools.knowledge import connect
+    from kg_server.app import build_server
+    from kg_server.commands.graphs import served
 
     try:
-        async with _connected(settings) as graph:
+        async with served(settings) as graphs, connect(build_server(graphs, settings)) as graph:
             if trace is not None:
                 picture = _of_trace(trace)
             elif memory is not None:
@@ -179,17 +182,6 @@ async def _read(
             return await _with_classes(graph, _cut(picture))
     except AgentError as error:
         raise BackendError(one_line(str(error))) from error
-
-
-@asynccontextmanager
-async def _connected(settings: Settings) -> "AsyncGenerator[KnowledgeGraph]":
-    """Give the tools of a server of the graphs that the settings name, in this process."""
-    from kg_agents.tools.knowledge import connect
-    from kg_server.app import build_server
-    from kg_server.commands.graphs import served
-
-    async with served(settings) as graphs, connect(build_server(graphs, settings)) as graph:
-        yield graph
 
 
 def _of_trace(path: Path) -> Picture:
@@ -235,7 +227,6 @@ async def _of_expression(graph: "KnowledgeGraph", expression: str) -> Picture:
     facts = tuple(fact if fact[2] in nodes or fact[2].startswith("_:") else valued(fact) for fact in stated)
     drawn = found.labels.picture(facts)
     results = found.listed or tuple(each.result for each in found.computed)
-    ends = dict.fromkeys(end for head, _, tail in facts for end in (head, tail))
     given = {*found.named.values(), *(word.strip(" \"'") for word in re.split(r"[\[\],]", expression))}
     if not (facts or found.labels.nodes.keys() & found.listed):
         told = clipped(one_line(found.text), 300)
@@ -244,7 +235,9 @@ async def _of_expression(graph: "KnowledgeGraph", expression: str) -> Picture:
         drawn,
         title=" ".join(expression.split()),
         caption=_listed([drawn.name(each) for each in results]),
-        roots=tuple(each for each in ends if given & {each, drawn.name(each)}) if facts else found.listed[:_MOST],
+        roots=tuple(each for each in drawn.nodes() if given & {each, drawn.name(each)})
+        if facts
+        else found.listed[:_MOST],
         evidence=frozenset(facts),
         answers=frozenset(results) - given,
     )
@@ -304,11 +297,8 @@ def _left_out(
     root: str, facts: Iterable[Triple], totals: Mapping[tuple[str, bool], int]
 ) -> dict[tuple[str, str, bool], int]:
     """Return how many facts of an entity are not drawn, by relation; those of relations not drawn at all as one."""
-    drawn: dict[tuple[str, bool], int] = {}
-    for head, relation, _ in facts:
-        key = (relation, head != root)
-        drawn[key] = drawn.get(key, 0) + 1
-    more = {(root, *key): count - drawn[key] for key, count in totals.items() if drawn.get(key, count) < count}
+    drawn = Counter((relation, head != root) for head, relation, _ in facts)
+    more = {(root, *key): count - drawn[key] for key, count in totals.items() if 0 < drawn[key] < count}
     others = sum(count for key, count in totals.items() if key not in drawn)
     return {**more, (root, "", False): others} if others else more
 
@@ -317,7 +307,7 @@ async def _with_classes(graph: "KnowledgeGraph", picture: Picture) -> Picture:
     """Return a picture with the classes of its nodes, which are their colours and therefore no facts of their own."""
     from kg_agents.evidence.values import split_graph
 
-    nodes = [each for each in dict.fromkeys(picture.nodes()) if not each.startswith(('"', "_:"))]
+    nodes = [each for each in picture.nodes() if not each.startswith(('"', "_:"))]
     ids, classes, labels = dict[str, str](), dict[str, str](), dict(picture.labels)
     for match in await graph.identify(nodes, limit=1):
         known = next((each for each in match.candidates if each.id == match.text), None)
