@@ -198,10 +198,10 @@ class EmbeddingSettings(Section):
 
 
 class LlmSettings(Section):
-    """The language model that `ask` answers with."""
+    """The language model that questions are answered with."""
 
     model: str | None = Field(
-        default=None, min_length=1, description="The language model of `ask` and `eval`; by default none."
+        default=None, min_length=1, description="The language model of `ask`, `explore` and `eval`; by default none."
     )
     base_url: BaseUrl = Field(
         default="https://api.openai.com/v1",
@@ -224,7 +224,7 @@ class LlmSettings(Section):
     )
     local_ports: Annotated[tuple[Port, ...], AT_COMMAS] = Field(
         default=(11_434, 1_234, 8_080),
-        description="The ports of this machine where `ask` looks for models while `llm.model` is not set: those of "
+        description="The ports of this machine where `ask` and `explore` look for models without `llm.model`: those of "
         "Ollama, LM Studio and llama.cpp. Empty for none.",
     )
     prompt_price: float = Field(default=0.0, ge=0, description="The price of a million prompt tokens.")
