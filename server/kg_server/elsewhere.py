@@ -48,7 +48,7 @@ async def together(graphs: GraphSet, names: GraphNames) -> OpenedGraph:
 
 
 async def opened_all(graphs: GraphSet) -> dict[str, OpenedGraph]:
-    """Return the graphs that are open, or that open as soon as `GraphSet.ask_each` has it."""
+    """Return the graphs that are open, or that open within the time that `GraphSet.ask_each` allows."""
 
     async def itself(here: OpenedGraph) -> OpenedGraph:
         return here

@@ -163,7 +163,7 @@ class ServedGraph:
 
     @property
     def error(self) -> KGError | None:
-        """Why it could not be opened or reached the last time; None where it answered, or nobody tried."""
+        """Why it could not be opened or reached the last time; None where it answered, or was never asked."""
         return self._error
 
     @property
@@ -223,7 +223,7 @@ class ServedGraph:
         return await self.noting(lambda: consistently([here.adapter], partial(question, here)))
 
     async def noting(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Return what `ask` gives, which asks this graph alone once it is open, and note whether it was reached."""
+        """Return the result of `ask`, which asks this graph alone once it is open, and note whether it was reached."""
         try:
             given = await ask()
         except (KGError, MCPServerError) as error:

@@ -63,7 +63,7 @@ NEEDED_TOOLS: Final[Mapping[str, frozenset[str]]] = {
     "oda": frozenset({"observe", "GetNeighbor", "memory-append"}),
     "graph-counselor": frozenset({"Schema", "Compose"}),
 }
-"""By a prompt's name, and a resource's URI or how it begins, the tools whose answers it shows or which it asks for."""
+"""The tools that a prompt asks for, by its name, or whose answers a resource shows, by its URI or the start of it."""
 
 OTHER_NAMES: Final = {"node": "entity"}
 """Names of arguments that are accepted, though others are listed: those of the papers."""
@@ -214,7 +214,7 @@ class SextantServer(MCPServer[None]):
         """Return whether the caller may call the tools that a resource shows the answers of, or a prompt uses."""
         if place == VIEW_URI:
             return not self._drawn.isdisjoint(self.callable_tools())
-        # However a name of a graph is written before it, the rest of the path says what is shown.
+        # The name of a graph may be written in several ways; what is shown depends on the rest of the path.
         of_one = GRAPH_SCHEME + place.removeprefix(GRAPH_SCHEME).partition("/")[2]
         needed = [tools for named, tools in NEEDED_TOOLS.items() if _is_of(named, place) or _is_of(named, of_one)]
         return frozenset[str]().union(*needed).issubset(self.callable_tools())

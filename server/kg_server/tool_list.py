@@ -1,4 +1,4 @@
-"""What is listed of a tool: of its schemas, only what helps to call it and to read its answer."""
+"""Tools as they are listed: of their schemas, only what helps to call them and to read their answers."""
 
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
@@ -20,7 +20,7 @@ def listed(tool: Tool) -> Tool:
     slim = {"input_schema": _slim(tool.input_schema["properties"], INPUT_KEYS) | required}
     if tool.output_schema is not None:
         properties: Mapping[str, Schema] = tool.output_schema["properties"]
-        # What all answers have, the instructions say once.
+        # The instructions describe what all answers have.
         own = {name: each for name, each in properties.items() if name not in Result.model_fields}
         # What may be null is not in every answer of the tool.
         always = {name: each for name, each in own.items() if {"type": "null"} not in each.get("anyOf", ())}

@@ -202,7 +202,7 @@ class AgentAnswer:
 
     @property
     def picture(self) -> Picture:
-        """The answers and what yields them as a picture; without evidence, what the run kept or read."""
+        """The answers and their evidence as a picture; without evidence, the facts that the run kept or read."""
         facts = self.evidence or self.facts
         return picture_of(self.question, self.answers, self.labels, facts)
 
@@ -211,7 +211,7 @@ class AgentAnswer:
 
 
 def picture_of(question: str, answers: Sequence[GivenAnswer], labels: IdLabels, facts: Sequence[Triple]) -> Picture:
-    """Return answers to a question and what yields them as a picture.
+    """Return answers to a question and their evidence as a picture.
 
     Args:
         question: The question.

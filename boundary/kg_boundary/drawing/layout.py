@@ -1,6 +1,6 @@
-"""Where everything in a picture stands: from left to right in layers, in which nothing lies upon anything else.
+"""The places of nodes, relations and lines in a picture: layers from left to right, in which nothing overlaps.
 
-A relation is a vertex of its own between its ends, so that its label has room, and so that several facts of a node
+A relation is a vertex between its ends, so that its label has room, and so that several facts of a node
 over one relation are one line that leads to a block.
 """
 
@@ -37,7 +37,7 @@ _DUMMY: Final = 8.0
 
 @dataclass(slots=True)
 class Vertex:
-    """What takes room: a node, a block of nodes, a relation, or where a line passes a layer.
+    """A part of the layout: a node, a block of nodes, a relation, or where a line passes a layer.
 
     Args:
         pills: The nodes in it, by key.

@@ -1,4 +1,4 @@
-"""What a picture shows, and how it is written: labels on one line, cut to a length, and how wide they are."""
+"""What a picture shows: facts, and labels on one line, cut to a length, with their widths."""
 
 import re
 import unicodedata
@@ -104,7 +104,7 @@ class Picture:
     both_sides: bool = False
 
     def name(self, end: str) -> str:
-        """Return what the end of a fact is called: its label, the text of a value, or what tells an id from others."""
+        """Return what the end of a fact is called: its label, the text of a value, or the local part of an id."""
         if end in self.labels:
             return self.labels[end]
         if is_value(end):
@@ -129,7 +129,7 @@ class Picture:
 
 
 def local_part(id: str) -> str:
-    """Return the part of an id that tells it from others of its kind; blank nodes and short ids as they are."""
+    """Return the last part of a web address; other ids as they are."""
     if not web_address(id):
         return id
     return re.split(r"[/#]", id.strip("<>").rstrip("/#"))[-1] or id

@@ -1,4 +1,4 @@
-"""Answer one question by an agent, keep its record, and learn from what it was answered with."""
+"""Answer one question with an agent, record the run, and learn from it."""
 
 import os
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -200,7 +200,7 @@ def by_oda(asked: "Question") -> "Question":
 
 
 Connecting: TypeAlias = Callable[[Settings], AbstractAsyncContextManager["tuple[Toolbox, GraphSet | None]"]]
-"""Opens a session with the tools of graphs, and gives these graphs unless they are somebody else's."""
+"""Opens a session with the tools of graphs, and yields these graphs too unless another server holds them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +209,10 @@ class Answering:
 
     Args:
         settings: The models, and the graphs.
-        redactor: Takes out what nobody must be shown.
+        redactor: Removes secrets from texts.
         connect: Opens the tools under settings, which a method may change.
-        watcher: What is notified as a run goes on.
-        say: Called with what else is to be told of a run.
+        watcher: Notified of each step of a run.
+        say: Called with other messages about a run.
     """
 
     settings: Settings
@@ -226,7 +226,7 @@ class Answering:
 
         Args:
             asked: The question.
-            trace: Gives where the record is kept, for each method that is tried.
+            trace: Returns the record to write, for each method that is tried.
             chosen: Whether the method was chosen, so that no other is tried.
 
         Raises:
@@ -279,7 +279,7 @@ TRACES: Final = "traces"
 
 
 def new_trace(folder: Path, question: str) -> Path:
-    """Make an empty file for a record, which no other run has."""
+    """Create an empty file for a record, under a name that no other run has."""
     words = "-".join("".join(letter if letter.isalnum() else " " for letter in question.lower()).split())[:40]
     name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{words or 'question'}"
     private_folder(folder, ours=True)
@@ -294,7 +294,7 @@ def new_trace(folder: Path, question: str) -> Path:
 
 
 TRACE_URI: Final = "kg-trace://run"
-"""How the address begins under which a server gives the record of a run."""
+"""How the URI of a record of a run begins."""
 
 MAX_TRACE_BYTES: Final = 50_000_000
 """What a browser can show in a reasonable time."""

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from kg_server.mcp_server import SextantServer
 
 MAX_SENT: Final = 200_000
-"""How many characters a line may have that is sent while a run goes on; its record has the whole."""
+"""The most characters of a line that is sent; the record has all of them."""
 _MAX_TEXT: Final = 4_000
 
 
@@ -61,13 +61,13 @@ class AskResult(Result):
 
 
 class AskTool:
-    """The tool `ask` over the graphs of a server, which are not opened again for it.
+    """The tool `ask` over graphs that a server has opened already.
 
     Args:
         server: Where the tool is offered, and the records of its runs are listed.
         graphs: The graphs.
         settings: They name the model.
-        redactor: Takes out what nobody must be shown.
+        redactor: Removes secrets from texts.
     """
 
     def __init__(self, server: "SextantServer", graphs: GraphSet, settings: Settings, redactor: Redactor) -> None:
@@ -101,19 +101,19 @@ class AskTool:
         path = new_trace(settings.data_folder / TRACES, question)
         trace = f"{TRACE_URI}/{quote(path.stem)}"
         list_record(self._server, trace, question, lambda: record_of(path))
-        told: list[str] = []
+        messages: list[str] = []
         async with _reported(context) as report:
             watcher = Watcher(on_begin=lambda what: report(json_text({"kind": "doing", "text": doing(what)})))
-            answering = Answering(settings, self._redactor, partial(self._connected, graph), watcher, told.append)
+            answering = Answering(settings, self._redactor, partial(self._connected, graph), watcher, messages.append)
             record = partial(_Sent, path, lambda line: report(self._redactor.data(line.encode()).decode()))
             answer = await answering.answer(asked, record, chosen=agent is not None)
         if answer.stop_reason == "model" and not answer.answers:
             raise BackendError(answer.explanation)
-        return _result(answer, trace, told).to_mcp()
+        return _result(answer, trace, messages).to_mcp()
 
     @asynccontextmanager
     async def _connected(self, graph: str | None, settings: Settings) -> AsyncGenerator[tuple[Toolbox, GraphSet]]:
-        """Open a session to a server of its own, over the same graphs."""
+        """Open a session with another server in this process, over the same graphs."""
         graphs = self._graphs.under(settings, graph)
         if not graphs.several:
             await graphs.first.opened()
@@ -122,7 +122,7 @@ class AskTool:
 
 
 class _Sent(Trace):
-    """A record whose lines are passed on as well, without what nobody watches.
+    """A record whose lines are sent as well, without prompts and with their texts cut.
 
     Args:
         path: The file of the record.
@@ -145,7 +145,7 @@ class _Sent(Trace):
 
 
 def _brief(line: AnyLine) -> AnyLine:
-    """Return a line without prompts and descriptions of tools, and with the beginning of its text."""
+    """Return a line without prompts and descriptions of tools, its text cut."""
     match line:
         case LlmLine():
             return line.model_copy(update={"messages": (), "reply": line.reply[:_MAX_TEXT]})
@@ -159,7 +159,7 @@ def _brief(line: AnyLine) -> AnyLine:
 
 @asynccontextmanager
 async def _reported(context: Context) -> AsyncGenerator[Callable[[str], None]]:
-    """Give what sends a text to the client as progress, in order, all of them before the body ends."""
+    """Yield a function that queues a text for the client; all are sent as progress, in order, before this ends."""
     texts, sent = anyio.create_memory_object_stream[str](math.inf)
     failure: KGError | None = None
     async with anyio.create_task_group() as tasks:
@@ -181,7 +181,7 @@ async def _send(context: Context, texts: MemoryObjectReceiveStream[str]) -> None
             await context.report_progress(number, None, text)
 
 
-def _result(answer: AgentAnswer, trace: str, told: list[str]) -> Answer:
+def _result(answer: AgentAnswer, trace: str, messages: list[str]) -> Answer:
     nodes, relations, rows = dict[str, str](), dict[str, str](), list[list[str]]()
     for fact in answer.evidence:
         bare, (_, graph) = without_graph(fact), split_graph(fact[1])
@@ -200,4 +200,4 @@ def _result(answer: AgentAnswer, trace: str, told: list[str]) -> Answer:
         relations=relations,
         trace=trace,
     )
-    return Answer(result, (*lines, *map(one_line, told)))
+    return Answer(result, (*lines, *map(one_line, messages)))

@@ -158,10 +158,10 @@ async def _read(
     compose: str | None,
     limit: int | None,
 ) -> Picture:
-    """Return what the tools say of what is to be drawn.
+    """Return the picture of entities, a run, a memory or an expression, by what the tools answer.
 
     Raises:
-        BackendError: A tool refused a call; the message is its own.
+        BackendError: A tool refused a call; the message is the reason that it gave.
     """
     from kg_agents.llm import AgentError
     from kg_agents.tools.knowledge import connect
@@ -217,7 +217,7 @@ def _of_trace(path: Path) -> Picture:
 
 
 async def _of_expression(graph: "KnowledgeGraph", expression: str) -> Picture:
-    """Return what an expression gives, and what shows it."""
+    """Return the results of an expression, and the facts that show them."""
     from kg_agents.evidence.values import valued
 
     found = await graph.compose(expression, evidence="all", max_tokens=_TOKENS)
@@ -244,7 +244,7 @@ async def _of_expression(graph: "KnowledgeGraph", expression: str) -> Picture:
 
 
 def _cut(picture: Picture) -> Picture:
-    """Return a picture of as many facts as can be read, which says of how many."""
+    """Return a picture of as many facts as can be read; its caption has their number."""
     facts = sorted(picture.facts, key=lambda fact: fact not in picture.evidence)
     if len(facts) <= _MOST:
         return picture
@@ -304,7 +304,7 @@ def _left_out(
 
 
 async def _with_classes(graph: "KnowledgeGraph", picture: Picture) -> Picture:
-    """Return a picture with the classes of its nodes, which are their colours and therefore no facts of their own."""
+    """Return a picture whose nodes are coloured by class, without the facts that state these classes."""
     from kg_agents.evidence.values import split_graph
 
     nodes = [each for each in picture.nodes() if not each.startswith(('"', "_:"))]
@@ -316,7 +316,7 @@ async def _with_classes(graph: "KnowledgeGraph", picture: Picture) -> Picture:
             label, _, short = named.rpartition(" (")
             classes[known.id], ids[known.id] = label or named, short.removesuffix(")")
             if known.id not in labels:
-                # What has no name is called by its class, which tells more than its id.
+                # A class says more about a node without a name than its id.
                 labels[known.id] = classes[known.id]
     kept = tuple(
         fact for fact in picture.facts if ids.get(fact[0]) != split_graph(fact[2])[0] or fact in picture.evidence

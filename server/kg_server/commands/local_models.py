@@ -69,9 +69,9 @@ async def _list(client: httpx2.AsyncClient, port: int, found: dict[int, list[Loc
 
 
 def with_local_model(settings: Settings) -> Settings:
-    """Return the settings with a model that runs on this machine, if there are any and one is picked at a terminal.
+    """Return the settings with a model on this machine that is picked at a terminal, if any model runs.
 
-    Elsewhere the options that choose each are shown.
+    Without a terminal, the options that choose each model are printed.
     """
     found = anyio.run(find_local_models, settings.llm.local_ports)
     if not found:

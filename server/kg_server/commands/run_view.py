@@ -198,7 +198,7 @@ DOING: Final = {
 
 
 def doing(what: str) -> str:
-    """Return in words what a run does, by what its watcher is told."""
+    """Return a sentence on what a run does, by the tool or purpose that its watcher is notified of."""
     return DOING.get(what) or f"Waiting for {visible_line(what)}"
 
 

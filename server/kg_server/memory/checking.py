@@ -135,7 +135,7 @@ def without_mark(written: Written, graphs: Collection[str]) -> tuple[Written, st
 
 
 def with_no_graph(reason: str, written: Written, graphs: Collection[str]) -> str:
-    """Return why a triple is refused; where its relation is not known with a mark of no graph, that alone says it."""
+    """Return why a triple is refused; where the mark of its relation names no graph, that is the only reason."""
     name = "" if isinstance(written, str) or len(written) < 2 else marked_by(written[1])
     # A name such as `length [mm]` is no mark: only what is repeated, in quotes, was not known.
     if not name or name in graphs or not any(f"[{name}]{quote}" in reason for quote in "'\""):

@@ -1,4 +1,4 @@
-"""Which kept facts their graphs still hold: a graph of the same name may have other content by now."""
+"""Check which facts of a memory their graphs still hold: a graph of the same name may have other content by now."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ _Facts: TypeAlias = Mapping[str, Collection[KeptFact]]
 
 @dataclass(frozen=True, slots=True)
 class Rechecked:
-    """What came of checking the verified ones of some facts again.
+    """The result of checking verified facts again.
 
     Args:
         lost: Those that their graphs do not hold any more.

@@ -25,7 +25,7 @@ from kg_server.names import Names, names_of
 _SHARE: Final = 0.7
 """What part of the time that is left a step may take that others follow."""
 _TO_OPEN: Final = 0.3
-"""What part of it graphs may take to open that nobody has needed yet."""
+"""What part of it graphs that were not needed yet may take to open."""
 _ELSEWHERE_S: Final = 1.0
 """How many seconds labels may take in graphs that no fact is of."""
 _ABSENT: Final = "the graph does not have it."
@@ -171,7 +171,7 @@ class CheckEach:
         return found, ids
 
     async def _opened(self) -> dict[str, OpenedGraph]:
-        """Return the graphs that are open, after those that nobody has needed yet had time to open."""
+        """Return the graphs that are open, after the others had some time to open."""
         with anyio.move_on_after(time_left_s(math.inf) * _TO_OPEN):
             return await opened_all(self._graphs)
         return {here.name: here for each in self._graphs.all if (here := each.known) is not None}

@@ -163,7 +163,7 @@ class SigningKeys:
         return self._reading
 
     def asked(self) -> tuple[str, ...]:
-        """Return the URLs at the authorization server that a page asks; begin to read what could not be read so far."""
+        """Return the URLs at the authorization server that a page calls; start another read if the last one failed."""
         if self._problem is not None and self._clock() >= self._paused_until:
             self.read()
         return (self._issuer,) if self._token_url is None else (self._issuer, self._token_url)

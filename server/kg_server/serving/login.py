@@ -97,7 +97,7 @@ class Login:
 
     Attributes:
         routes: Where clients read which authorization server to ask (RFC 9728).
-        page: How the page logs in there; None where there is none.
+        page: How the page logs in there; None where it cannot.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ class PageLogin:
 
     Args:
         endpoint: The public URL of the endpoint, which the page is beside.
-        client_id: What the authorization server knows the page by; None for the URL of the document that describes it.
+        client_id: The id of the page at the authorization server; None for the URL of its client metadata.
         asked: Returns the URLs at the authorization server that the page sends requests to.
     """
 
@@ -38,9 +38,9 @@ class PageLogin:
     asked: Callable[[], Sequence[str]]
 
     def document(self) -> bytes:
-        """Return what the page is as a client (OAuth Client ID Metadata Document)."""
+        """Return the client metadata of the page as JSON (OAuth Client ID Metadata Document)."""
         page = urljoin(self.endpoint.rstrip("/"), ".")
-        told = {
+        metadata = {
             "client_id": self.client_id or urljoin(page, CLIENT_PATH.lstrip("/")),
             "client_name": "KG Sextant",
             "client_uri": page,
@@ -49,7 +49,7 @@ class PageLogin:
             "response_types": ["code"],
             "token_endpoint_auth_method": "none",
         }
-        return json.dumps(told).encode()
+        return json.dumps(metadata).encode()
 
     def origins(self) -> Sequence[str]:
         """Return the origins that the page may send requests to beside its own."""
@@ -58,7 +58,7 @@ class PageLogin:
 
 @dataclass(frozen=True, slots=True)
 class ViewPage:
-    """The built page, its policy, which lets it send requests to its own origin alone, and how it logs in."""
+    """The built page, the policy in it, which allows requests to the same origin alone, and how it logs in."""
 
     html: str
     policy: str
@@ -73,7 +73,7 @@ class ViewPage:
         return cls(html, found[1], login)
 
     def response(self, path: str, asked: Headers) -> Response | None:
-        """Return the page, or that the browser has it already, or its document; None where it logs in nowhere."""
+        """Return the page, status 304 where the browser has it, or the client metadata; None where no login is set."""
         if path == CLIENT_PATH:
             return None if self.login is None else Response(self.login.document(), media_type="application/json")
         allowed = () if self.login is None else self.login.origins()
