@@ -11,7 +11,8 @@ from kg_adapters.answer_cache import AnswerCache
 from kg_adapters.calls import note_partial
 from kg_adapters.errors import KGError
 from kg_adapters.federated import FederatedGraph
-from kg_adapters.links import Thing, same_things
+from kg_adapters.links import LinkRules, Thing, same_things
+from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
 from kg_server.concurrency import all_of
 from kg_server.graphs import SHARE_OF_ALL, GraphNames, GraphSet, OpenedGraph
@@ -41,9 +42,8 @@ async def together(graphs: GraphSet, names: GraphNames) -> OpenedGraph:
     first = opened[0]
     if len(opened) == 1:
         return first
-    rules = {each.name: each.links for each in opened}
     timeouts_s = {each.name: each.settings.timeout_s * SHARE_OF_ALL for each in opened}
-    graph = await FederatedGraph.over({each.name: each.adapter for each in opened}, rules, timeouts_s)
+    graph = await FederatedGraph.over(*with_links({each.name: each for each in opened}), timeouts_s)
     return replace(first, name=graph.name, adapter=graph, meaning=Meaning(graph, graphs.embedder))
 
 
@@ -55,6 +55,11 @@ async def opened_all(graphs: GraphSet) -> dict[str, OpenedGraph]:
 
     found = await graphs.ask_each(itself)
     return {name: each for name, each in found.items() if not isinstance(each, KGError)}
+
+
+def with_links(opened: Mapping[str, OpenedGraph]) -> tuple[dict[str, KGAdapter], dict[str, LinkRules]]:
+    """Return graphs, and what links their terms with those of others, both by name."""
+    return {name: here.adapter for name, here in opened.items()}, {name: here.links for name, here in opened.items()}
 
 
 class Elsewhere:
@@ -82,8 +87,7 @@ class Elsewhere:
         async def load(wanted: Sequence[tuple[str, Iri]]) -> Mapping[tuple[str, Iri], Thing]:
             asked = {here.name: here, **opened}
             found = await same_things(
-                {name: each.adapter for name, each in asked.items()},
-                {name: each.links for name, each in asked.items()},
+                *with_links(asked),
                 [node for _, node in wanted],
                 left_out=self._pause,
                 timeouts_s={name: each.settings.timeout_s * _SHARE_OF_EACH for name, each in asked.items()},

@@ -12,7 +12,7 @@ from kg_adapters.calls import time_left_s
 from kg_adapters.errors import KGError
 from kg_adapters.links import same_things
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Triple
-from kg_server.elsewhere import opened_all
+from kg_server.elsewhere import opened_all, with_links
 from kg_server.graphs import GraphSet, OpenedGraph
 from kg_server.memory.store import KeptFact
 
@@ -68,18 +68,16 @@ async def _missing_by_links(graphs: GraphSet, missing: _Facts) -> dict[str, Coll
     Where what links them is not known, because a graph is down, a graph with such facts is left out.
     """
     opened = await opened_all(graphs)
-    adapters = {name: here.adapter for name, here in opened.items()}
-    rules = {name: here.links for name, here in opened.items()}
     left = {name: kept for name, kept in missing.items() if not kept}
     ends = {end for kept in missing.values() for each in kept for end in (each.head, each.tail) if isinstance(end, Iri)}
     try:
         if len(opened) < len(graphs.all):
             return left
-        things = await same_things(adapters, rules, ends)
+        things = await same_things(*with_links(opened), ends)
         for name in missing.keys() - left.keys():
             own = {term: thing.terms.get(name) or (term,) for term, thing in things.items()}
             meant = {each: _facts(each, own) for each in missing[name]}
-            held = await adapters[name].contains([fact for facts in meant.values() for fact in facts])
+            held = await opened[name].adapter.contains([fact for facts in meant.values() for fact in facts])
             left[name] = [each for each, facts in meant.items() if held.isdisjoint(facts)]
     except KGError:
         # Without what links them, facts count as they were kept.

@@ -10,11 +10,10 @@ import anyio
 from kg_adapters.calls import note_partial, time_left_s
 from kg_adapters.errors import KGError
 from kg_adapters.federated import FederatedGraph
-from kg_adapters.links import LinkRules, same_things
+from kg_adapters.links import same_things
 from kg_adapters.prefixes import JoinedPrefixes, Prefixes
-from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
-from kg_server.elsewhere import opened_all
+from kg_server.elsewhere import opened_all, with_links
 from kg_server.graphs import GraphSet, OpenedGraph
 from kg_server.memory.checking import Checked, Judged, judge, judge_stated, with_no_graph, without_mark
 from kg_server.memory.lines import Written
@@ -154,10 +153,8 @@ class CheckEach:
         if not named:
             return {}, {}
         opened = await self._opened()
-        adapters = {name: here.adapter for name, here in opened.items()}
-        rules = {name: here.links for name, here in opened.items()}
         try:
-            things = await same_things(adapters, rules, {end for _, end in named.values()})
+            things = await same_things(*with_links(opened), {end for _, end in named.values()})
         except KGError:
             # Without what links them, names mean what the graph of their fact calls so.
             return {}, {}
@@ -167,7 +164,7 @@ class CheckEach:
             if terms and terms[0] != end:
                 fact = found.get(number, kept[number])
                 found[number] = replace(fact, head=terms[0]) if place == 0 else replace(fact, tail=terms[0])
-                ids[text] = adapters[first].prefixes.shorten(terms[0])
+                ids[text] = opened[first].adapter.prefixes.shorten(terms[0])
         return found, ids
 
     async def _opened(self) -> dict[str, OpenedGraph]:
@@ -179,28 +176,22 @@ class CheckEach:
     async def _linked(self, numbers: Sequence[int], *, allow_unverified: bool) -> dict[str, Judged]:
         """Return what graphs make of triples of the same things under terms of their own."""
         opened = await self._opened()
-        rules = {name: here.links for name, here in opened.items()}
         found = dict[str, Judged]()
         try:
             for name in opened:
                 if own := [number for number in numbers if self._marks[number] == name]:
                     # What is written means first what it means in its graph.
-                    adapters = {each: opened[each].adapter for each in (name, *opened)}
-                    found[name] = await self._linked_in(name, adapters, rules, own, allow_unverified=allow_unverified)
+                    first = {name: opened[name], **opened}
+                    found[name] = await self._linked_in(name, first, own, allow_unverified=allow_unverified)
         except KGError:
             # Without what links its terms, a triple counts as what its graph says of it by itself.
             return found
         return found
 
     async def _linked_in(
-        self,
-        name: str,
-        graphs: Mapping[str, KGAdapter],
-        rules: Mapping[str, LinkRules],
-        numbers: Sequence[int],
-        *,
-        allow_unverified: bool,
+        self, name: str, opened: Mapping[str, OpenedGraph], numbers: Sequence[int], *, allow_unverified: bool
     ) -> Judged:
+        graphs, rules = with_links(opened)
         written = [self._plain[number] for number in numbers]
         together = FederatedGraph(graphs, rules)
         # An id that several graphs read differently means what is there.
