@@ -61,11 +61,11 @@ export class App {
   card: Card | null = null;
   found: Found | null = null;
   replay: Replay | null = null;
-  /** The run of a model that goes on now. */
+  /** The run of a model that has not ended yet. */
   asking: { readonly doing: string; readonly stop: () => void } | null = null;
   lastCall: Call | null = null;
   message: Message = { text: "", bad: false };
-  /** What the page has to do without, said beside every message. */
+  /** What the page has to do without, shown beside every message. */
   notice = "";
   /** The end of a path of which the other is not chosen yet. */
   pathFrom: string | null = null;
@@ -295,7 +295,7 @@ export class App {
     this.stepTo(run.steps.length);
   }
 
-  /** Show a run that goes on, and draw what it finds; whoever looks at an earlier step is left there. */
+  /** Show a run that has not ended, and draw what it finds, unless an earlier step is shown. */
   follow(run: Run): void {
     const { run: before, step } = this.replay ?? { run, step: run.steps.length };
     const isLast = step === before.steps.length;

@@ -1,4 +1,4 @@
-// The page inside an assistant: it draws what a call of the model found, and tells the model what a person selects.
+// The page inside an assistant: it draws the results of calls by the model, and sends the model what a person selects.
 
 import { App } from "./app";
 import { button, byId, plain, reasonOf } from "./dom";
@@ -9,20 +9,20 @@ import { outcomeOf, type Tool } from "./mcp";
 import { Page } from "./page";
 import { Search } from "./search";
 
-/** The tool that has no graph, as what it reads names the graph of each fact. */
+/** The tool without an argument for the graph: each fact that it reads names its graph. */
 const UNBOUND = "memory-read";
 
-/** By which part the answer of a tool is known, where the host does not name the tool. */
+/** The tool of an answer by a field of it, where the host does not name the tool. */
 const SHAPES = { paths: "GetPath", groups: "observe", triples: "GetNeighbor", facts: UNBOUND, results: "Compose" };
 
-/** What the page calls, as a host lists no tools: first those that it can go on without, then the others. */
+/** The tools that the page calls, as a host lists none: first those that it can do without, then the others. */
 const SPARED = ["Retrieve", "Degree", "Feature"];
 const CALLED = [...Object.values(SHAPES), "Schema", "Sparql"];
 
 const PAUSE_MS = 200;
 const MOST_TOLD = 20;
 
-/** Begin as the host has it, and follow what it says. */
+/** Start the page as the host wants it, and handle the messages of the host. */
 export async function assist(): Promise<void> {
   const { body, documentElement } = document;
   body.classList.add("framed", "inline", "empty");
@@ -52,7 +52,7 @@ export async function assist(): Promise<void> {
   };
   const app = new App({ call, read: async () => "" }, tools, []);
 
-  /** Ask the graph that the model asks; where that is several, the server finds the one of a node. */
+  /** Turn to the graph that the model asks; of several, the server finds the one that has a node. */
   const turn = (name: string): void => {
     app.graph = name;
     if (name) properties.graph ??= { enum: [name] };
@@ -76,7 +76,7 @@ export async function assist(): Promise<void> {
   };
   const page = new Page(app, new Search(() => app), modeButton);
 
-  /** Take what has changed of how the host shows the page. */
+  /** Apply changes of how the host shows the page. */
   const apply = (changed: Data): void => {
     host.context = { ...host.context, ...changed };
     const { theme, displayMode, containerDimensions } = host.context;
@@ -139,7 +139,7 @@ export async function assist(): Promise<void> {
     const hit = event.target instanceof Element ? event.target.closest("a, [type=submit]") : null;
     if (!hit) return;
     event.preventDefault();
-    // A sandbox lets neither forms nor links do what they do.
+    // A sandbox blocks forms and links.
     if (!(hit instanceof HTMLAnchorElement)) {
       hit.closest("form")?.dispatchEvent(new Event("submit", { cancelable: true }));
       return;
@@ -172,7 +172,7 @@ export async function assist(): Promise<void> {
   host.notify("ui/notifications/initialized", {});
 }
 
-/** Say what a call, of which some arguments may be missing still, looks at. */
+/** Return a sentence on what a call reads, by the arguments that have arrived. */
 function asked(given: Data): string {
   const { entities, entity, source, memory, expression, question, target } = given;
   const ends = [entities ?? entity ?? source ?? memory ?? expression ?? question, target];

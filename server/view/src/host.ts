@@ -10,7 +10,7 @@ export class HostRefused extends Refused {}
 
 export class Host {
   context: Data = {};
-  /** Take a message of the host; what it returns answers a request. */
+  /** Handle a message of the host, and return the result of a request. */
   onMessage: (method: string, params: Data) => Data | undefined = () => undefined;
   private lastId = 0;
   private readonly waiting = new Map<unknown, (answer: Data) => void>();
@@ -22,7 +22,7 @@ export class Host {
     });
   }
 
-  /** Begin: return what the host offers, and learn how it shows the page. */
+  /** Start the session: return the capabilities of the host, and store its context. */
   async initialize(): Promise<Data> {
     const result = await this.request("ui/initialize", {
       protocolVersion: VERSION,
@@ -37,7 +37,7 @@ export class Host {
     this.send({ method, params });
   }
 
-  /** Ask the host. @throws HostRefused */
+  /** Send a request to the host. @throws HostRefused */
   async request(method: string, params: Data, signal?: AbortSignal): Promise<Data> {
     this.lastId += 1;
     const id = this.lastId;
@@ -66,7 +66,7 @@ export class Host {
   }
 
   private send(message: Data): void {
-    // Whoever holds the frame is whom it is for, whatever its origin.
+    // The host may have any origin.
     window.parent.postMessage({ jsonrpc: "2.0", ...message }, "*");
   }
 }

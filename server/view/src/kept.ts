@@ -1,11 +1,11 @@
-// The page as a file that stands alone: what it draws, and what is known of the nodes, is in it in place of a server.
+// The page as a file that needs no server: its facts, and what is known of the nodes, are in it.
 
 import { App } from "./app";
 import { byId, plain } from "./dom";
 import { type Data, dataOf, rowsOf, textOf } from "./json";
 import type { Outcome, Tool } from "./mcp";
 
-/** Return what draws the facts of a file; null where the page is none. */
+/** Return an app over the facts in this file; null where it holds none. */
 export function keptApp(): App | null {
   const text = document.getElementById("kept")?.textContent;
   if (!text) return null;

@@ -1,14 +1,14 @@
 // Logging in: with a token that is typed, or at the authorization server that the endpoint names (OAuth 2.1 with PKCE).
-// What is kept for it stays in this tab, and goes nowhere but to the endpoint and to that server.
+// Tokens stay in this tab, and are sent to the endpoint and that server alone.
 
 import { button, byId, el, plain, reasonOf, refill } from "./dom";
 import { type Data, isData, textOf, textsOf } from "./json";
 
 type Texts = Readonly<Record<string, string>>;
 
-/** The token, with what it was asked for and what renews it. */
+/** The token, with the parameters of its request and the refresh token. */
 const GRANT = "kg-sextant-grant";
-/** What was asked of the authorization server, until it answers. */
+/** The request to the authorization server, until it answers. */
 const ASKED = "kg-sextant-asked";
 const PATIENCE_MS = 20_000;
 
@@ -19,7 +19,7 @@ export function token(): string {
   return kept(GRANT).token ?? "";
 }
 
-/** Finish a login whose answer stands in the address of the page, where it does not stay. */
+/** Finish a login whose answer is in the address of the page, and remove it from there. */
 export async function finish(): Promise<void> {
   const answer = read(location.search);
   if (!answer.code && !answer.error) return;
@@ -47,7 +47,7 @@ async function another(refusal: Response, tries: number): Promise<boolean> {
   const { refresh = "", scope = "" } = grant;
   const wanted = [...new Set(`${scope} ${challenge.scope ?? ""}`.trim().split(" "))].join(" ");
   if (refusal.status === 403) {
-    // Once: what somebody did not grant then is not asked for again.
+    // Once: a scope that was not granted then is not requested again.
     if (!challenge.resource_metadata || grant.tried === challenge.scope) return false;
     keep(GRANT, { ...grant, tried: challenge.scope ?? "" });
   } else if (refresh && !tries) {
@@ -56,14 +56,14 @@ async function another(refusal: Response, tries: number): Promise<boolean> {
   return await ask(challenge, wanted);
 }
 
-/** Ask people to log in; false where they close the question. */
+/** Ask people to log in; false if they close the dialog. */
 async function ask({ resource_metadata, error_description }: Texts, scope: string): Promise<boolean> {
   const said = el("p", { role: "alert" }, problem || error_description || "The server asks for a login.");
   problem = "";
   const fail = (error: unknown): void => {
     said.textContent = reasonOf(error);
   };
-  // Only its own origin is asked, which has the same document by whatever name the page was opened.
+  // The same origin has this document too, whatever host name the page was opened by.
   const found = resource_metadata ? await get(new URL(resource_metadata).pathname).catch(fail) : null;
   const [issuer] = textsOf(found?.authorization_servers);
   const dialog = byId("dialog", HTMLDialogElement);
@@ -97,7 +97,7 @@ async function depart(issuer: string, resource: string, scope: string): Promise<
   const [redirect_uri = ""] = textsOf(described.redirect_uris);
   if (redirect_uri !== location.href.replace(/[?#].*/, "")) throw new Error(`Log in at ${redirect_uri}`);
   if (!isSecureContext) throw new Error("Logging in there takes HTTPS.");
-  // Each place is asked where those before have nothing.
+  // Each place is tried if those before it failed.
   const nothing = Promise.reject<Data>();
   const server = await placesOf(issuer).reduce((before, place) => before.catch(() => get(place)), nothing);
   const takes = server.client_id_metadata_document_supported === true && isSafe(redirect_uri, issuer);
@@ -111,7 +111,7 @@ async function depart(issuer: string, resource: string, scope: string): Promise<
   location.assign(address);
 }
 
-/** Return the address where somebody logs in, and what is kept until the answer comes. */
+/** Return the address of the login, and what to store until its answer. */
 export async function requestTo(
   server: Data,
   issuer: string,
@@ -139,7 +139,7 @@ export function codeIn(answer: Texts, { state, issuer, from }: Texts): string {
   throw new Error(`${issuer} did not let you in: ${plain(answer.error_description ?? answer.error ?? "", 300)}`);
 }
 
-/** Get a token for a proof, and keep it; false where that fails. */
+/** Exchange a code or refresh token for a token, and store it; false if that fails. */
 async function redeem(asked: Texts, proof: () => Texts): Promise<boolean> {
   const { form = "", scope = "", at = "", refresh = "" } = asked;
   try {
@@ -162,19 +162,19 @@ export function placesOf(issuer: string): string[] {
   return [`${origin}/.well-known/oauth-authorization-server${path}`, origin + openid + path, origin + path + openid];
 }
 
-/** Read what a refusal says of the token that it wants (RFC 6750, RFC 9728). */
+/** Read the parameters of a challenge (RFC 6750, RFC 9728). */
 export function readChallenge(header: string): Texts {
   return Object.fromEntries([...header.matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]));
 }
 
-/** Return the proof that somebody knows a verifier (RFC 7636). */
+/** Return the code challenge of a verifier (RFC 7636). */
 export async function proofOf(verifier: string): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier));
   const text = btoa(String.fromCharCode(...new Uint8Array(digest)));
   return text.replaceAll("+", "-").replaceAll("/", "_").replace("=", "");
 }
 
-/** Send a request without cookies, which its receiver may not lead elsewhere, and return the answer. */
+/** Send a request without cookies or redirects, and return its answer. */
 async function get(place: string, form = ""): Promise<Data> {
   const init: RequestInit = {
     credentials: "omit",
@@ -191,7 +191,7 @@ async function get(place: string, form = ""): Promise<Data> {
   throw new Error(`${place} answers ${response.status}. ${plain(textOf(told.error_description ?? told.error), 300)}`);
 }
 
-/** Whether an address is encrypted, or is not, like that of an issuer on this machine. */
+/** Whether an address has the scheme of its issuer: HTTPS, or HTTP on this machine. */
 function isSafe(address: string, issuer: string): boolean {
   return address.startsWith(new URL(issuer).protocol);
 }

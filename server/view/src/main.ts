@@ -1,4 +1,4 @@
-// The beginning: it connects to the endpoint beside the page, and logs in where that asks for it.
+// The start of the page: it connects to the endpoint beside it, and logs in where that is required.
 
 import { App } from "./app";
 import { assist } from "./assistant";
@@ -49,7 +49,7 @@ function useTheme(theme: string): void {
 }
 
 async function begin(): Promise<void> {
-  // The server lets nobody frame its page: whoever does is an assistant.
+  // The server forbids frames, so only an assistant can frame the page.
   if (window.parent !== window) return await assist();
   const dark = matchMedia("(prefers-color-scheme: dark)");
   useTheme(localStorage.getItem(THEME) ?? (dark.matches ? "dark" : "light"));

@@ -23,10 +23,10 @@ export interface Outcome {
 /** The endpoint refused a call; the message says why, and what to try. */
 export class Refused extends Error {}
 
-/** The endpoint wants a token, or another one, and nobody gave it. */
+/** The endpoint requires a valid token, and there is none. */
 export class LoginNeeded extends Error {}
 
-/** Called with what a tool says while it runs. */
+/** Called with each progress message of a tool. */
 export type OnProgress = (message: string) => void;
 
 export interface ServerInfo {
@@ -45,7 +45,7 @@ export class Endpoint {
     private readonly url: string,
     private readonly token: () => string,
     private readonly request: typeof fetch = (input, init) => fetch(input, init),
-    /** Whether there is another token than the one that was refused, after so many others. */
+    /** Get another token than the one that was refused, after so many tries; false if there is none. */
     private readonly renew: (refusal: Response, used: string, tries: number) => Promise<boolean> = async () => false,
   ) {}
 
@@ -83,7 +83,7 @@ export class Endpoint {
     return found;
   }
 
-  /** Call a tool; what it says while it runs is passed on. */
+  /** Call a tool, and pass on its progress messages. */
   async call({ tool, given }: Call, signal?: AbortSignal, onProgress?: OnProgress): Promise<Outcome> {
     return outcomeOf(await this.send("tools/call", { name: tool, arguments: given }, signal, onProgress));
   }

@@ -76,7 +76,7 @@ export class Page {
     const place = readPlace(hash);
     if (place.graph && place.graph !== app.graph && app.graphs.includes(place.graph)) app.turnTo(place.graph);
     byId("graph", HTMLSelectElement).value = app.graph;
-    // It is not asked: whoever made a link does not spend what a model costs.
+    // A link must not run the model, which costs money.
     if (place.question) this.questions.input.value = place.question;
     await app.run(async () => {
       for (const id of place.entities) await app.open(id);
@@ -97,14 +97,14 @@ export class Page {
     this.render();
   }
 
-  /** Draw nothing while nobody looks; what has changed is drawn afterwards. */
+  /** Draw nothing while the page is hidden; changes are drawn afterwards. */
   pause(isPaused: boolean): void {
     this.isPaused = isPaused;
     this.drawing?.pause(isPaused);
     if (!isPaused) this.render();
   }
 
-  /** Give up the picture and what it holds. */
+  /** Release the picture and its WebGL context. */
   end(): void {
     this.drawing?.end();
     this.drawing = null;
@@ -356,7 +356,7 @@ export class Page {
     const text = doing || app.message.text;
     this.status.className = app.message.bad && !doing ? "bad" : "";
     this.status.textContent = plain([numbers, text, app.notice].filter(Boolean).join(" · "), 400);
-    // What is said while a model answers is to be read aloud at once.
+    // Screen readers read progress of a model at once.
     document.body.setAttribute("aria-busy", String(app.busy > 0 && !app.asking));
   }
 

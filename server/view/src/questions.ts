@@ -9,7 +9,7 @@ import { runOf } from "./trace";
 const MOST_NAMES = 50;
 const LONGEST_NAME = 4;
 const WORD = /[\p{L}\p{N}]+(?:['’.-][\p{L}\p{N}]+)*/gu;
-/** No name that is looked for begins or ends with these. */
+/** Words that no name begins or ends with. */
 const SMALL = /^(?:[Ww]h\w+|\p{Ll}{1,3})$/u;
 
 interface Name {
@@ -18,7 +18,7 @@ interface Name {
   readonly end: number;
 }
 
-/** Return what may be names in a question, the longest first, with the places of their words. */
+/** Return the possible names in a question, the longest first, with the places of their words. */
 export function namesIn(question: string): Name[] {
   const words = [...question.matchAll(WORD)];
   const found = new Map<string, Name>();
@@ -63,7 +63,7 @@ export class Questions {
       if (!isData(line) || app.asking !== asking) return;
       if (line.kind === "doing") asking.doing = textOf(line.text);
       else {
-        // It begins again where another method is tried.
+        // A second method starts a new record.
         if (line.kind === "run") {
           app.clear();
           app.replay = null;

@@ -27,7 +27,7 @@ export interface Run {
   readonly graph: string;
   readonly steps: readonly Step[];
   readonly answers: readonly Answered[];
-  /** Why it ended without an answer, or with a part of one, and what only the model says. */
+  /** Why it ended without an answer or with a part of one, and claims that only the model makes. */
   readonly notes: readonly string[];
   readonly status: string;
   readonly tokens: number;
@@ -48,7 +48,7 @@ export function readTrace(text: string): Run {
   return runOf(parsed);
 }
 
-/** Return a run by the lines of its record, as far as they are there. */
+/** Return a run by the lines of its record that have arrived. */
 export function runOf(parsed: readonly Data[]): Run {
   const [first = {}] = parsed;
   const last = parsed.findLast((line) => line.kind === "answer") ?? {};
