@@ -17,6 +17,8 @@ HOSTILE = (
         "a\x00b",
         "\ud800",
         "\ufffe",
+        "\n\x00",
+        "\n\ud800",
         "javascript:alert(3)",
         "日本語 عربي 👩‍🔬",
     ),

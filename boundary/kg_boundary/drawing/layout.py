@@ -225,7 +225,7 @@ class _Graph:
 
     def _pill(self, key: str) -> Pill:
         end = self.ends[key]
-        text = end[1:] if end.startswith("\n") else shown_label(self.picture.name(end), MOST_LABEL)
+        text = shown_label(end[1:] if end.startswith("\n") else self.picture.name(end), MOST_LABEL)
         bold = end in self.picture.roots or end in self.picture.answers
         dot = DOT if end in self.picture.classes else 0.0
         return Pill(key, end, text, width_of(text, FONT, bold=bold) + 2 * PADDING + dot)
