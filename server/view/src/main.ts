@@ -44,27 +44,36 @@ function help(): void {
   dialog.showModal();
 }
 
+/** Return what the browser keeps for the page; null in a frame that is kept from it. */
+function storage(): Storage | null {
+  try {
+    return localStorage;
+  } catch {
+    return null;
+  }
+}
+
 function useTheme(theme: string): void {
   document.documentElement.dataset.theme = theme;
 }
 
 async function begin(): Promise<void> {
-  // The server forbids frames, so only an assistant can frame the page.
-  if (window.parent !== window) return await assist();
+  // The server forbids frames, so only an assistant can frame the page, or others a file that stands alone.
+  if (window.parent !== window && !document.getElementById("kept")) return await assist();
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  useTheme(localStorage.getItem(THEME) ?? (dark.matches ? "dark" : "light"));
+  useTheme(storage()?.getItem(THEME) ?? (dark.matches ? "dark" : "light"));
   let app: App | null = null;
   let page: Page | null = null;
   const search = new Search(() => app);
   byId("help", HTMLButtonElement).addEventListener("click", help);
   byId("theme", HTMLButtonElement).addEventListener("click", () => {
     const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-    localStorage.setItem(THEME, theme);
+    storage()?.setItem(THEME, theme);
     useTheme(theme);
     page?.retheme();
   });
   dark.addEventListener("change", () => {
-    if (localStorage.getItem(THEME) !== null) return;
+    if (storage()?.getItem(THEME)) return;
     useTheme(dark.matches ? "dark" : "light");
     page?.retheme();
   });

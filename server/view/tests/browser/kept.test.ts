@@ -57,6 +57,10 @@ describe("the page as a file", { skip: missing, timeout: 120_000 }, () => {
     );
     assert.deepEqual(found, []);
     assert.deepEqual(troubles, []);
+
+    writeFileSync(join(folder, "frame.html"), '<iframe sandbox="allow-scripts" src="graph.html"></iframe>');
+    await page.goto(new URL("frame.html", url).href);
+    await page.frameLocator("iframe").locator("#stage[data-nodes='3']").waitFor({ state: "attached" });
     await context.close();
   });
 });
