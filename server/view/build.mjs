@@ -35,13 +35,18 @@ function hashOf(text) {
   return `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 }
 
-/** Cuts what graphology says of a wrong call down to the name of its method: the texts are a quarter of the library. */
-const SHORT_ERRORS = {
-  name: "short errors",
+/**
+ * Cuts what graphology says of a wrong call down to the name of its method, as the texts are a quarter of the library, and
+ * has it take any id for that of a neighbour, such as `constructor`.
+ */
+const GRAPHOLOGY = {
+  name: "graphology",
   setup: ({ onLoad }) =>
     onLoad({ filter: /graphology\.mjs$/ }, async ({ path }) => {
       const messages = /(new \w+GraphError\(\s*)([`'])([\w.]*)(?:(?!\2)[^\\]|\\.)*\2(?=\s*\))/g;
-      return { contents: (await readFile(path, "utf8")).replace(messages, '$1"$3"'), loader: "js" };
+      const neighbours = /(this\.(?:in|out|undirected) = )\{\}/g;
+      const contents = (await readFile(path, "utf8")).replace(messages, '$1"$3"');
+      return { contents: contents.replace(neighbours, "$1Object.create(null)"), loader: "js" };
     }),
 };
 
@@ -60,7 +65,7 @@ async function page() {
     entryPoints: ["src/main.ts"],
     format: "iife",
     metafile: true,
-    plugins: [SHORT_ERRORS],
+    plugins: [GRAPHOLOGY],
   });
   const style = await build({ ...options, entryPoints: ["src/style.css"] });
   const [js, css] = [withSmallShaders(script.outputFiles[0].text.trim()), style.outputFiles[0].text.trim()];

@@ -189,6 +189,28 @@ describe("the page in a browser", { skip: missing, timeout: 300_000 }, () => {
     await context.close();
   });
 
+  test("ids that JavaScript has uses for are drawn like others", async () => {
+    const file = join(mkdtempSync(join(tmpdir(), "kg-sextant-view-")), "graph.json");
+    const node = (name: string, ...calls: string[]): object => ({ features: { name }, neighbors: { calls } });
+    const nodes = [
+      ["constructor", node("C", "toString", "__proto__")],
+      ["toString", node("T")],
+      ["__proto__", node("P", "constructor")],
+    ];
+    writeFileSync(file, JSON.stringify({ function_nodes: Object.fromEntries(nodes) }));
+    const server = await serve(file);
+    const { page, context, troubles } = await open(browser, `${server.url}#entity=constructor`);
+    assert.deepEqual(await drawn(page), [3, 2]);
+    assert.equal(await page.locator("#status.bad").count(), 0);
+    await tab(page, "Facts");
+    await page.getByRole("button", { name: "P", exact: true }).first().click();
+    await tab(page, "Details");
+    await page.getByRole("heading", { name: "P", exact: true }).waitFor();
+    assert.deepEqual(troubles, []);
+    await context.close();
+    server.stop();
+  });
+
   test("of several graphs one is chosen, which the address and the call name", async () => {
     const folder = mkdtempSync(join(tmpdir(), "kg-sextant-view-"));
     const words = ["people", "films"].map((name) => {
