@@ -281,7 +281,7 @@ async def test_a_graph_that_could_not_be_opened_is_tried_again_after_a_pause() -
     await served.aclose()
 
 
-async def test_an_endpoint_that_refuses_at_first_is_told_of_and_answers_later_calls_and_no_other_graph_waits(
+async def test_an_endpoint_that_refuses_at_first_is_reported_and_answers_later_calls_and_no_other_graph_waits(
     tmp_path: Path,
 ) -> None:
     async with three(tmp_path) as served:

@@ -295,7 +295,7 @@ class Served:
 
     address: tuple[str, int]
     insecure: bool = False
-    prepare: "Callable[[SextantServer, GraphSet], None]" = lambda *_: None
+    prepare: "Callable[[SextantServer, GraphSet], None]" = lambda _server, _graphs: None
     on_start: Callable[[str], None] = lambda _: None
 
 

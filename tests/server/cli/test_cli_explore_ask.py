@@ -197,7 +197,7 @@ async def test_two_runs_at_once_are_told_apart(tmp_path: Path) -> None:
     ],
     ids=["a refused key", "an unknown model", "a blank question"],
 )
-async def test_what_keeps_a_question_from_being_answered_is_said(
+async def test_what_keeps_a_question_from_being_answered_is_reported(
     tmp_path: Path, script: Scripted, question: str, reason: str
 ) -> None:
     heard = Heard()
