@@ -55,6 +55,10 @@ MOST_ALIKE = 20
 TOKENS_A_CLASS = 10
 TOKENS_A_CLASS_WITH_FACTS = 40
 TOKENS_A_LINE = 5
+DRAWN_TOKENS: Final = 10_000
+"""An answer that may be so long is drawn, not read."""
+MOST_DRAWN: Final = 150
+"""How many links, those of most triples, such an answer has where not all have room."""
 PREFIX_SHARE = 0.25
 PREFIX_TOKENS = 300
 NOTES_SHARE = 0.25
@@ -239,19 +243,29 @@ class _View:
         return await off_loop(lambda: self._with_links(fit(), foremost, names))
 
     def _with_links(self, answer: Answer, classes: Sequence[ClassProfile], names: Names) -> Answer:
-        """Return an answer with what links its classes, where there is room for all of it."""
+        """Return an answer with what links its classes, most triples first, where there is room for it."""
         assert isinstance(answer.result, SchemaResult)  # noqa: S101 - built here
         ids = {each.iri: names.entity_id(each.iri) for each in classes if each.iri is not None}
         shown = {iri: each for iri, each in ids.items() if each in answer.result.classes}
-        links = [
-            [shown[owner.iri], names.relation_id(fact.relation), shown[target]]
+        counted = [
+            (edges, fact.relation, [shown[owner.iri], names.relation_id(fact.relation), shown[target]])
             for owner in classes
             for fact in facts_of(owner, self.graph.vocabulary)
-            for target, _ in fact.targets
+            for target, edges in fact.targets
             if owner.iri in shown and fact.direction == "out" and target in shown
         ]
-        linked = replace(answer, result=answer.result.model_copy(update={"links": links}))
-        return linked if linked.tokens <= self.max_tokens else answer
+        counted.sort(key=lambda each: each[0], reverse=True)
+        result = answer.result
+
+        def linked(most: int) -> Answer:
+            labels = result.labels | names.relation_labels([relation for _, relation, _ in counted[:most]])
+            links = [link for *_, link in counted[:most]]
+            return replace(answer, result=result.model_copy(update={"links": links, "labels": labels}))
+
+        drawn = linked(len(counted))
+        if drawn.tokens > self.max_tokens >= DRAWN_TOKENS:
+            drawn = linked(MOST_DRAWN)
+        return drawn if drawn.tokens <= self.max_tokens else answer
 
     async def about(self, text: str, preferred: Sequence[Iri]) -> Answer:
         """Return all of the class that a text names, or what is like the text, or else near in meaning.

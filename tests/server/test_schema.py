@@ -142,6 +142,15 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> LocalAdapter:
     return LocalAdapter(open_sample(tmp_path_factory.mktemp("cache"), "sample:world"))
 
 
+async def test_of_more_links_than_have_room_those_of_most_triples_are_drawn(sample: LocalAdapter) -> None:
+    reply = await call(sample, "Schema", max_tokens=20_000)
+    links = links_of(reply.data)
+    assert len(links) == 150
+    assert links[0] == ["Q5", "P106", "Q28640"]
+    labels = TypeAdapter(dict[str, str]).validate_python(reply.data["labels"])
+    assert {relation for _, relation, _ in links} <= set(labels)
+
+
 async def test_the_fictional_world_is_told_by_class_in_less_than_four_thousand_characters(world: LocalAdapter) -> None:
     reply = await call(world, "Schema")
     assert len(reply.text) < 3_600
