@@ -27,6 +27,8 @@ const BATCH = 50;
 const BATCHES = 4;
 const UNDONE = 100;
 const TOKENS = 20_000;
+/** How many of the largest classes are drawn even where nothing links them. */
+const MOST_ALONE = 40;
 
 /** What a card shows of the selected node. */
 export interface Card {
@@ -74,7 +76,7 @@ export class App {
   memory = "";
   busy = 0;
   lexicon = new Lexicon();
-  private past: Scene[] = [];
+  private past: { readonly scene: Scene; readonly place: Place }[] = [];
   private readonly cursors = new Map<string, string>();
   /** Nodes of which all neighbours were found, although a link that is stated both ways is counted twice. */
   private readonly complete = new Set<string>();
@@ -217,7 +219,13 @@ export class App {
   /** Run a query and show its rows. */
   async query(tool: "Sparql" | "Compose", text: string): Promise<void> {
     const given = tool === "Sparql" ? { query: text } : { expression: text };
-    const { facts, outcome, call } = await this.facts(tool, given);
+    const call = this.addressed(tool, given);
+    // What failed takes the place of what was found before.
+    const fail = (error: unknown): never => {
+      this.found = { call, table: null, facts: factsOf(tool, {}), text: reasonOf(error), summary: "" };
+      throw error;
+    };
+    const { facts, outcome } = await this.facts(tool, given).catch(fail);
     const summary = summaryOf(outcome.data) || outcome.text;
     this.found = { call, table: tableOf(tool, outcome.data), facts, text: outcome.text, summary };
     this.mark({ query: { tool, text } });
@@ -273,7 +281,7 @@ export class App {
     for (const [id, count] of classes) this.lexicon.instances.set(id, count);
     const triples = [...links, ...tree];
     this.keepForUndo();
-    const all = { triples, nodes: [...classes.keys()], values: [], labels, relations: new Map() };
+    const all = { triples, nodes: [...classes.keys()].slice(0, MOST_ALONE), values: [], labels, relations: new Map() };
     this.scene = { ...withFacts(EMPTY, all), kind: "schema" };
     this.selected = null;
     this.card = null;
@@ -361,9 +369,9 @@ export class App {
   undo(): void {
     const before = this.past.pop();
     if (before === undefined) return;
-    this.scene = before;
-    if (this.selected !== null && !before.nodes.has(this.selected)) this.choose(null);
-    this.changed();
+    ({ scene: this.scene, place: this.place } = before);
+    if (this.selected !== null && !this.scene.nodes.has(this.selected)) this.choose(null);
+    this.say("");
   }
 
   /** Turn to another of the graphs that the server has. */
@@ -418,7 +426,7 @@ export class App {
   }
 
   private keepForUndo(): void {
-    this.past = [...this.past.slice(-UNDONE), this.scene];
+    this.past = [...this.past.slice(-UNDONE), { scene: this.scene, place: this.place }];
   }
 
   private draw(facts: Facts, evidence = false): void {
@@ -432,13 +440,12 @@ export class App {
     this.scene = withFacts(this.scene, facts, evidence);
   }
 
-  private async facts(tool: string, given: Data): Promise<{ facts: Facts; data: Data; outcome: Outcome; call: Call }> {
+  private async facts(tool: string, given: Data): Promise<{ facts: Facts; data: Data; outcome: Outcome }> {
     const outcome = await this.call(tool, given);
-    const call = this.addressed(tool, given);
-    this.lastCall = call;
+    this.lastCall = this.addressed(tool, given);
     const facts = factsOf(tool, outcome.data);
     this.lexicon.learn(facts);
-    return { facts, data: outcome.data, outcome, call };
+    return { facts, data: outcome.data, outcome };
   }
 
   private async count(id: string): Promise<readonly RelationCount[]> {
@@ -479,22 +486,14 @@ export class App {
     const shown = ids ?? shownOf(this.scene, this.lexicon).nodes;
     const most = this.tools.get("Retrieve")?.remote ? BATCH : BATCH * BATCHES;
     const missing = this.lexicon.undescribed(shown, most);
-    for (let at = 0; at < missing.length; at += BATCH) {
-      const { data } = await this.call("Retrieve", { text: missing.slice(at, at + BATCH), limit: 1 });
+    while (missing.length) {
+      const asked = missing.splice(0, BATCH);
+      const { data } = await this.call("Retrieve", { text: asked, limit: 1 });
       for (const each of candidatesOf(data)) this.lexicon.describe(each);
+      // An answer that is cut tells of the first of the texts.
+      if (data.status === "truncated")
+        missing.unshift(...asked.slice(Number(rowsOf(data.candidates).at(-1)?.[7]) || BATCH));
       this.changed();
     }
   }
-}
-
-/** Return the words of a call on the command line. */
-export function commandOf({ tool, given }: Call): string {
-  const { graph, ...rest } = given;
-  const words = Object.entries(rest).map(([name, value]) => {
-    const text = typeof value === "string" ? value : JSON.stringify(value);
-    const word = `${name}=${text}`;
-    return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
-  });
-  // One graph has no name here, only where it lies.
-  return ["kg-sextant call", tool, ...words, "--graph", typeof graph === "string" ? graph : "GRAPH"].join(" ");
 }

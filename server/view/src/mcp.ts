@@ -189,3 +189,15 @@ async function* events(response: Response): AsyncGenerator<Data> {
     }
   }
 }
+
+/** Return the words of a call on the command line. */
+export function commandOf({ tool, given }: Call): string {
+  const { graph, ...rest } = given;
+  const words = Object.entries(rest).map(([name, value]) => {
+    const text = typeof value === "string" ? value : JSON.stringify(value);
+    const word = `${name}=${text}`;
+    return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+  });
+  // One graph has no name here, only where it lies.
+  return ["kg-sextant call", tool, ...words, "--graph", typeof graph === "string" ? graph : "GRAPH"].join(" ");
+}

@@ -11,10 +11,11 @@ import { readPlace, TRACE, writePlace } from "./links";
 import { Queries, Runs, renderCall } from "./queries";
 import { Questions } from "./questions";
 import { save } from "./saving";
-import { type Line, linesOf, type Shown, shownOf } from "./scene";
+import { isFiltered, type Line, linesOf, type Shown, shownOf } from "./scene";
 import type { Search } from "./search";
 
 const COLORS = 10;
+const OTHERS = "other classes";
 const TABS = ["Details", "Facts", "Filter", "Query", "Schema", "Runs"] as const;
 type Tab = (typeof TABS)[number];
 /** The tabs that need no server. */
@@ -244,14 +245,14 @@ export class Page {
     });
   }
 
-  /** A class keeps its colour as long as it is drawn; the ones beyond the palette share the last. */
+  /** The largest classes have colours, and keep them as long as they are among those; all others share one. */
   private assignColors(shown: Shown): void {
     const { app } = this;
     const isSchema = app.scene.kind === "schema";
     const sizes = isSchema
       ? [...app.lexicon.instances].sort((one, other) => other[1] - one[1])
       : tally(shown.nodes.map((id) => app.lexicon.classOf(id)).filter((id) => id !== NO_CLASS));
-    const present = sizes.map(([id]) => id);
+    const present = sizes.slice(0, COLORS).map(([id]) => id);
     const before = new Map([...this.places].filter(([id]) => present.includes(id)));
     const taken = new Set(before.values());
     const free = Array.from({ length: COLORS }, (_, at) => at).filter((at) => !taken.has(at));
@@ -266,11 +267,13 @@ export class Page {
 
   private renderLegend(shown: Shown): void {
     const { app } = this;
-    const classes = app.scene.kind === "schema" ? [] : tally(shown.nodes.map((id) => app.lexicon.classOf(id)));
-    const rows = classes.slice(0, COLORS + 1).map(([id, count]) => {
+    const classes = app.scene.kind === "schema" ? [] : shown.nodes.map((id) => app.lexicon.classOf(id));
+    const told = classes.map((id) => (id === NO_CLASS || this.classColors.has(id) ? id : OTHERS));
+    const rows = tally(told).map(([id, count]) => {
       const dot = el("span", { class: "dot" });
       dot.style.background = this.classColors.get(id) ?? css("--none");
-      return el("li", {}, dot, plain(app.lexicon.classLabel(id), 60), el("span", { class: "note" }, ` ${count}`));
+      const name = id === OTHERS ? id : plain(app.lexicon.classLabel(id), 60);
+      return el("li", {}, dot, name, el("span", { class: "note" }, ` ${count}`));
     });
     refill(byId("legend", HTMLUListElement), ...rows);
   }
@@ -320,14 +323,13 @@ export class Page {
   private renderTools(): void {
     const { app, drawing } = this;
     const { scene } = app;
-    const isFiltered = scene.hidden.size > 0 || scene.only !== null || scene.withoutClasses.size > 0;
     refill(
       byId("tools", HTMLDivElement),
       button("Undo", () => app.undo(), { disabled: !app.canUndo, "data-key": "undo" }),
       button("Fit", () => drawing?.fit(), { "data-key": "fit" }),
       button("+", () => drawing?.zoom(true), { "aria-label": "Zoom in", "data-key": "in" }),
       button("−", () => drawing?.zoom(false), { "aria-label": "Zoom out", "data-key": "out" }),
-      button("Show all", () => app.showAll(), { disabled: !isFiltered, "data-key": "all" }),
+      button("Show all", () => app.showAll(), { disabled: !isFiltered(scene), "data-key": "all" }),
       button("Clear", () => app.clear(), { disabled: !scene.nodes.size, "data-key": "clear" }),
       ...this.savers(),
       this.modeButton?.(),
@@ -351,7 +353,9 @@ export class Page {
   private renderStatus(shown: Shown): void {
     const { app } = this;
     const all = app.scene.nodes.size;
-    const numbers = all === 0 ? "" : `${shown.nodes.length} of ${counted(all, "node")} shown`;
+    const drawn = shown.nodes.length;
+    const filtered = `${drawn.toLocaleString("en")} of ${counted(all, "node")} shown`;
+    const numbers = all === 0 ? "" : isFiltered(app.scene) ? filtered : counted(drawn, "node");
     const doing = app.asking ? `${app.asking.doing} …` : app.busy ? "Working …" : "";
     const text = doing || app.message.text;
     this.status.className = app.message.bad && !doing ? "bad" : "";

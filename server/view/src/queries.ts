@@ -1,8 +1,9 @@
 // The tabs of queries, and of runs and memories.
 
-import { type App, commandOf, type Replay } from "./app";
+import type { App, Replay } from "./app";
 import { button, counted, el, plain, refill } from "./dom";
 import type { Table } from "./facts";
+import { commandOf } from "./mcp";
 import { type Run, readTrace } from "./trace";
 
 const MOST_ROWS = 500;

@@ -86,6 +86,12 @@ export function withEverything(scene: Scene): Scene {
   };
 }
 
+/** Whether something of a scene is left out that showing everything would bring back. */
+export function isFiltered(scene: Scene): boolean {
+  const { hidden, only, withoutClasses, withoutRelations } = scene;
+  return hidden.size > 0 || only !== null || withoutClasses.size > 0 || withoutRelations !== EMPTY.withoutRelations;
+}
+
 export function toggled(set: ReadonlySet<string>, id: string): ReadonlySet<string> {
   const changed = new Set(set);
   if (!changed.delete(id)) changed.add(id);

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { App } from "../src/app";
+import { type Data, textsOf } from "../src/json";
 import { placed, separated } from "../src/layout";
 import { NOWHERE, readPlace, webAddress, writePlace } from "../src/links";
 import { Endpoint, LoginNeeded, Refused } from "../src/mcp";
@@ -121,4 +123,50 @@ test("an error of a tool, of the protocol and of the login are told apart", asyn
   await assert.rejects(given.call(call), /Unknown tool/);
   await assert.rejects(given.call(call), /Too many calls. Try again in 3 s./);
   await assert.rejects(given.call(call), LoginNeeded);
+});
+
+/** Return the actions of the page on a star of 40 nodes; an answer on its nodes has room for 15. */
+function star(): App {
+  const ids = Array.from({ length: 40 }, (_, at) => `e:${at}`);
+  const answers: Readonly<Record<string, (given: Data) => Data>> = {
+    Retrieve: ({ text }) => {
+      const asked = textsOf(text);
+      const candidates = asked.slice(0, 15).map((id, at) => [id, id, "", "Kind (e:K)", "1.00", "", "", String(at + 1)]);
+      return { candidates, status: asked.length > 15 ? "truncated" : "ok" };
+    },
+    GetNeighbor: () => ({ triples: ids.slice(1).map((id) => ["e:0", "e:r", id]), summary: "All here." }),
+  };
+  const call = async ({ tool, given }: { tool: string; given: Data }) => {
+    const answer = answers[tool];
+    if (answer === undefined) throw new Refused("This bracket is never closed.");
+    return { data: answer(given), text: "" };
+  };
+  const tools = ["Retrieve", "GetNeighbor", "Compose"].map(
+    (name) => [name, { name, properties: {}, remote: false }] as const,
+  );
+  return new App({ call, read: async () => "" }, new Map(tools), []);
+}
+
+test("the class of every node is found where an answer has room for some of them", async () => {
+  const app = star();
+  await app.open("e:0");
+  assert.deepEqual(new Set([...app.scene.nodes].map((id) => app.lexicon.classOf(id))), new Set(["e:K"]));
+});
+
+test("undoing takes back the address and the message too", async () => {
+  const app = star();
+  await app.open("e:0");
+  await app.open("e:1");
+  assert.deepEqual(app.place.entities, ["e:0", "e:1"]);
+  app.undo();
+  app.undo();
+  assert.deepEqual(app.place.entities, ["e:0"]);
+  assert.equal(app.message.text, "");
+});
+
+test("a query that fails takes the place of the one before, with the reason", async () => {
+  const app = star();
+  await assert.rejects(app.query("Compose", "Top["), Refused);
+  assert.equal(app.found?.text, "This bracket is never closed.");
+  assert.equal(app.found?.table, null);
 });

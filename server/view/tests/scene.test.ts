@@ -4,6 +4,7 @@ import type { Facts, Triple } from "../src/facts";
 import { Lexicon } from "../src/lexicon";
 import {
   EMPTY,
+  isFiltered,
   isolated,
   linesOf,
   MOST_NODES,
@@ -38,6 +39,8 @@ test("an isolated node is shown with its neighbours alone", () => {
 test("a relation that is filtered out takes its nodes along, unless they were asked for", () => {
   assert.deepEqual(shown({ ...star, withoutRelations: toggled(star.withoutRelations, "s") }), ["a", "b", "c", "d"]);
   assert.deepEqual(shown({ ...star, withoutRelations: toggled(star.withoutRelations, "r") }), ["a", "c"]);
+  const without = { ...star, withoutRelations: toggled(star.withoutRelations, "r") };
+  assert.deepEqual([star, without, withEverything(without)].map(isFiltered), [false, true, false]);
   const typed = withFacts(EMPTY, { ...facts(["a", "rdf:type", "k"]), nodes: ["a"] });
   assert.deepEqual(shown(typed), ["a"]);
 });

@@ -124,6 +124,8 @@ describe("the page in a browser", { skip: missing, timeout: 300_000 }, () => {
     await tab(page, "Filter");
     await page.getByRole("checkbox", { name: "gender" }).first().uncheck();
     assert.deepEqual(await drawn(page), [1, 0]);
+    await page.getByRole("button", { name: "Show all", exact: true }).click();
+    assert.deepEqual(await drawn(page), [41, 40]);
     assert.deepEqual(troubles, []);
     await context.close();
   });
@@ -261,7 +263,18 @@ describe("the page in a browser", { skip: missing, timeout: 300_000 }, () => {
     const { page, context, troubles } = await open(browser, `${server.url}#trace=kg-trace%3A%2F%2Frun`);
     await page.getByRole("heading", { name: "Where was Goethe born?" }).waitFor();
     await page.getByText("Johann Wolfgang von Goethe | place of birth | Frankfurt").waitFor();
-    await page.getByRole("list", { name: "Classes" }).getByText("human").waitFor();
+    const legend = page.getByRole("list", { name: "Classes" });
+    await legend.getByText("human").waitFor();
+    const counts = (await legend.locator(".note").allInnerTexts()).map(Number);
+    const [nodes] = await drawn(page);
+    assert.equal(
+      counts.reduce((sum, each) => sum + each, 0),
+      nodes,
+      "the classes beyond the colours are counted together",
+    );
+    await tab(page, "Schema");
+    const [classes, links] = await drawn(page);
+    assert.ok(classes < 100 && links > 50, `of many classes the foremost are drawn: ${classes} and ${links}`);
     assert.deepEqual(troubles, []);
     await context.close();
     server.stop();
