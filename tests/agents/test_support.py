@@ -103,6 +103,14 @@ def test_the_value_that_a_condition_compares_is_behind_what_it_keeps() -> None:
     assert source("Goethe?", "Lili Schönemann", kept).facts == (PARTNER, born)
 
 
+@pytest.mark.parametrize("name", ["Lili", "Q2"])
+def test_all_that_an_expression_names_is_behind_its_result_whatever_the_question_calls_it(name: str) -> None:
+    seen = ("Q2", "P19", "Q4")
+    met = ComputedResult(f"Intersect[Neighbor[Goethe, work], Neighbor[{name}, seen]]", "Q4", (WORK, seen))
+    shown = Shown((), (met,), named={"Goethe": "Q1", "Lili": "Q2"})
+    assert source("What of Goethe did she see?", "Faust", shown).facts == (WORK, seen)
+
+
 async def test_what_nothing_states_is_concluded_from_what_it_cites_and_with_a_judge_only_on_its_yes() -> None:
     steps = Shown((WORK,)), Shown((PARTNER, BORN)), Shown(asked="Neighbor[Q1, P40]")
     for confirmed in (None, True):

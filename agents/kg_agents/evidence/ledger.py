@@ -35,6 +35,7 @@ ALL: Final = re.compile(r"all(?: of (?:them|these|it))?", re.IGNORECASE)
 Resolve: TypeAlias = Callable[[Sequence[str]], Awaitable[Sequence[NameMatch]]]
 """Returns the entities that texts name, by the server's own resolver."""
 
+_BETWEEN_NAMES: Final = re.compile(r"[\[\],]")
 _LED: Final = re.compile(r"^\W*(?:(?:in|at|on|by|from|the|a|an)\s+)+", re.IGNORECASE)
 _WITH_ID: Final = re.compile(
     r"(?P<name>.*\S)\s*\((?P<id>[^()\s]+)\)|(?P<first>[^()\s]+)\s*\((?P<label>.+)\)", re.DOTALL
@@ -159,6 +160,7 @@ class _Claims:
         self._found: dict[str, frozenset[str]] = {}
         behind = (fact for each in ledger.shown for computed in each.computed for fact in computed.facts)
         words = words_of(question)
+        self._read = {name: end for each in ledger.shown for name, end in each.named.items()}
         read = (end for each in ledger.shown for name, end in each.named.items() if words_of(name) in words)
         self._starts = frozenset((*about, *read)) | named_in(question, (*self._facts, *behind), self._labels)
         self._called_so = frozenset(map(fold, self._labels.nodes.values()))
@@ -353,7 +355,9 @@ class _Claims:
 
     def _behind(self, computed: ComputedResult) -> tuple[Triple, ...]:
         """Return the chains that lead to a node that was computed, its values, and those that it was ranked by."""
-        kept = set(chains(computed.facts, {computed.result}, self._starts))
+        written = map(str.strip, _BETWEEN_NAMES.split(computed.expression))
+        starts = self._starts.union(self._read.get(each, each) for each in written)
+        kept = set(chains(computed.facts, {computed.result}, starts))
         for fact in computed.facts:
             head, relation, tail = fact
             if relation == computed.by or (head == computed.result and tail not in self._labels.nodes):
