@@ -48,7 +48,7 @@ export async function model(...script: readonly Reply[]): Promise<Model> {
   };
   const { port } = server.address() as AddressInfo;
   return {
-    words: ["--model", "gpt-test", "--base-url", `http://127.0.0.1:${port}/v1`],
+    words: ["--model", "scripted", "--base-url", `http://127.0.0.1:${port}/v1`],
     reply: async () => {
       await until(() => waiting.some((each) => !each.destroyed));
       const reply = left.shift() ?? [];

@@ -46,10 +46,12 @@ const SCENES: readonly Scene[] = [
   },
 ];
 
+const QUESTION = "Through whom did Goethe influence Einstein?";
+const INFLUENCED = "Intersect[Neighbor[Albert Einstein, influenced by], Neighbor[Goethe, -influenced by]]";
 const STEPS: readonly Reply[] = [
-  [["GetNeighbor", { entity: "Amber Engine", relation: "cast member" }]],
-  [["GetPath", { source: "Amber Engine", target: "Vlistšehaven", max_hops: 3, limit: 4 }]],
-  [["answer", { answers: [{ text: "Vlistšehaven", results: [2] }] }]],
+  [["GetNeighbor", { entity: "Albert Einstein", relation: "influenced by" }]],
+  [["Compose", { expression: INFLUENCED, evidence: "all" }]],
+  [["answer", { answers: [{ text: "Arthur Schopenhauer", results: [2] }] }]],
 ];
 
 const PICTURES = 4;
@@ -57,13 +59,13 @@ const PICTURES = 4;
 /** A question to a model after so many of its replies, and the server of it. */
 async function asked(name: string, steps: readonly Reply[]): Promise<[Server, Scene]> {
   const llm = await model(...Array.from({ length: PICTURES }, () => steps).flat());
-  const server = await start(["explore", "sample:world", "--no-browser", ...llm.words]);
+  const server = await start(["explore", "--no-browser", ...llm.words]);
   const act = async (page: Page): Promise<void> => {
-    await page.getByLabel("Ask a question").fill("How is Amber Engine linked to Vlistšehaven?");
+    await page.getByLabel("Ask a question").fill(QUESTION);
     await page.getByLabel("Ask a question").press("Enter");
     for (const _ of steps) await llm.reply();
     if (steps === STEPS) await page.locator(".answer").waitFor();
-    else await page.getByRole("button", { name: "4. GetPath" }).waitFor();
+    else await page.getByRole("button", { name: "4. Compose" }).waitFor();
   };
   const stop = (): void => {
     server.stop();
