@@ -36,11 +36,14 @@ export interface Sheet {
 const SVG = "http://www.w3.org/2000/svg";
 const SCALE = 2;
 
+/** What XML cannot hold. */
+const NO_XML = /[\p{Cc}\p{Cs}\ufffe\uffff]/gu;
+
 function shape(name: string, attributes: Readonly<Record<string, string | number>>, text = ""): SVGElement {
   const made = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes))
     made.setAttribute(key, typeof value === "number" ? String(Math.round(value * 100) / 100) : value);
-  made.textContent = text;
+  made.textContent = text.replace(NO_XML, "\ufffd");
   return made;
 }
 

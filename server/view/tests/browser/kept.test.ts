@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -26,6 +26,8 @@ describe("the page as a file", { skip: missing, timeout: 120_000 }, () => {
     writeFileSync(graph, HOSTILE);
     const environ = { KG_SEXTANT_CACHE_FOLDER: folder, KG_SEXTANT_DATA_FOLDER: folder };
     run(["draw", "e:a", "e:c", "--graph", graph, "-o", out, "--title", "Who knows whom?"], environ);
+    // Others may have written it.
+    writeFileSync(out, readFileSync(out, "utf8").replaceAll("\\u003c!--", "\\u0001\\ud800\\u003c!--"));
     const url = pathToFileURL(out).href;
     const { page, context, troubles } = await open(browser, url);
     assert.deepEqual(troubles.splice(0), [`request: ${url}`], "nothing but the file itself is asked for");
@@ -33,6 +35,16 @@ describe("the page as a file", { skip: missing, timeout: 120_000 }, () => {
     assert.deepEqual(await drawn(page), [3, 2]);
     assert.deepEqual(await page.getByRole("tab").allInnerTexts(), ["Details", "Facts", "Filter"]);
 
+    for (const [kind, expected] of [
+      ["SVG", />\ufffd\ufffd&lt;!--/],
+      ["PNG", /^.PNG/],
+    ] as const) {
+      const [saved] = await Promise.all([
+        page.waitForEvent("download"),
+        page.getByRole("button", { name: `Save as ${kind}` }).press("Enter"),
+      ]);
+      assert.match(readFileSync(await saved.path(), "utf8"), expected);
+    }
     await tab(page, "Facts");
     assert.equal(await page.locator("li.evidence").count(), 2);
     await page.getByRole("button", { name: "Ada </script><script>alert(1)</script>" }).first().click();
