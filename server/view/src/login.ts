@@ -16,7 +16,9 @@ let problem = "";
 let renewing: Promise<boolean> | null = null;
 
 export function token(): string {
-  return kept(GRANT).token ?? "";
+  const { token = "" } = kept(GRANT);
+  // A header can hold no other, such as the dots that stand for one.
+  return /^[!-~]*$/.test(token) ? token : "";
 }
 
 /** Finish a login whose answer is in the address of the page, and remove it from there. */

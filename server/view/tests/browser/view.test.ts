@@ -246,6 +246,7 @@ describe("the page in a browser", { skip: missing, timeout: 300_000 }, () => {
     const page = await context.newPage();
     await page.goto(server.url + ENTITY);
     for (const [given, asked] of [
+      ["\u2022\u2022\u2022", "The server asks for a login."],
       ["kgs_wrong", "The server asks for a login."],
       [token, "The token is not valid."],
     ] as const) {
