@@ -24,7 +24,16 @@ from kg_agents.evidence.matching import (
     truth_of,
     words_of,
 )
-from kg_agents.evidence.values import ComputedResult, IdLabels, NameMatch, Shown, Triple, plain_value, split_graph
+from kg_agents.evidence.values import (
+    ComputedResult,
+    IdLabels,
+    NameMatch,
+    Shown,
+    Triple,
+    names_in,
+    plain_value,
+    split_graph,
+)
 
 MAX_FACTS: Final = 100
 """The most facts given for one answer."""
@@ -35,7 +44,6 @@ ALL: Final = re.compile(r"all(?: of (?:them|these|it))?", re.IGNORECASE)
 Resolve: TypeAlias = Callable[[Sequence[str]], Awaitable[Sequence[NameMatch]]]
 """Returns the entities that texts name, by the server's own resolver."""
 
-_BETWEEN_NAMES: Final = re.compile(r"[\[\],]")
 _LED: Final = re.compile(r"^\W*(?:(?:in|at|on|by|from|the|a|an)\s+)+", re.IGNORECASE)
 _WITH_ID: Final = re.compile(
     r"(?P<name>.*\S)\s*\((?P<id>[^()\s]+)\)|(?P<first>[^()\s]+)\s*\((?P<label>.+)\)", re.DOTALL
@@ -355,8 +363,7 @@ class _Claims:
 
     def _behind(self, computed: ComputedResult) -> tuple[Triple, ...]:
         """Return the chains that lead to a node that was computed, its values, and those that it was ranked by."""
-        written = map(str.strip, _BETWEEN_NAMES.split(computed.expression))
-        starts = self._starts.union(self._read.get(each, each) for each in written)
+        starts = self._starts.union(self._read.get(each, each) for each in names_in(computed.expression))
         kept = set(chains(computed.facts, {computed.result}, starts))
         for fact in computed.facts:
             head, relation, tail = fact

@@ -14,6 +14,7 @@ Triple: TypeAlias = tuple[str, str, str]
 Where a server has several graphs, each id carries its graph, as in `Q90 [films]`: the same id in two is two things.
 """
 _IN_GRAPH: Final = re.compile(r"(.+) \[([a-z0-9][a-z0-9-]{0,15})\]", re.DOTALL)
+_BETWEEN_NAMES: Final = re.compile(r"[\[\],]")
 _LATER: Final = 1e-5
 """How much less a fact counts than the one that is named before it; scores are told in thousandths."""
 
@@ -49,6 +50,11 @@ def valued(fact: Triple) -> Triple:
     """Return a fact that ends in a value with the value in quotes."""
     head, relation, value = fact
     return head, relation, quoted(value)
+
+
+def names_in(expression: str) -> frozenset[str]:
+    """Return what an expression of `Compose` may name: the texts between its brackets and commas, without quotes."""
+    return frozenset(each.strip().strip("\"'") for each in _BETWEEN_NAMES.split(expression))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 """`kg-sextant draw`: entities, the evidence of a run, a memory or the result of an expression as a picture."""
 
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -218,7 +217,7 @@ def _of_trace(path: Path) -> Picture:
 
 async def _of_expression(graph: "KnowledgeGraph", expression: str) -> Picture:
     """Return the results of an expression, and the facts that show them."""
-    from kg_agents.evidence.values import valued
+    from kg_agents.evidence.values import names_in, valued
 
     found = await graph.compose(expression, evidence="all", max_tokens=_TOKENS)
     stated = tuple(dict.fromkeys((*found.facts, *(fact for each in found.computed for fact in each.facts))))
@@ -227,7 +226,7 @@ async def _of_expression(graph: "KnowledgeGraph", expression: str) -> Picture:
     facts = tuple(fact if fact[2] in nodes or fact[2].startswith("_:") else valued(fact) for fact in stated)
     drawn = found.labels.picture(facts)
     results = found.listed or tuple(each.result for each in found.computed)
-    given = {*found.named.values(), *(word.strip(" \"'") for word in re.split(r"[\[\],]", expression))}
+    given = {*found.named.values(), *names_in(expression)}
     if not (facts or found.labels.nodes.keys() & found.listed):
         told = clipped(one_line(found.text), 300)
         raise InvalidRequest(f"There is nothing to draw, as the answer names neither facts nor nodes: {told}")
