@@ -180,7 +180,8 @@ async def _read(
                 picture = await _of_entities(graph, entities, limit)
             return await _with_classes(graph, _cut(picture))
     except AgentError as error:
-        raise BackendError(one_line(str(error))) from error
+        # On one line, the mark below an expression points at nothing.
+        raise BackendError(one_line(str(error).rstrip(" ^"))) from error
 
 
 def _of_trace(path: Path) -> Picture:

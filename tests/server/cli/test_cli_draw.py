@@ -126,7 +126,7 @@ def test_the_picture_of_the_page_is_what_its_command_writes(cli: CommandLine) ->
         (("--trace", str(RECORD), "-o", "/no/such/a.svg"), "cannot be written"),
         (("--trace", __file__, "-o", "a.svg"), "not a line of a trace"),
         (("Nobody", "-o", "a.svg"), "No entity matches 'Nobody'"),
-        (("--compose", "Neighbor[", "-o", "a.svg"), "Neighbor["),
+        (("--compose", "Neighbor[", "-o", "a.svg"), "last argument. Neighbor[\n"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused_with_a_reason(
