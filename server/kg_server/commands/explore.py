@@ -2,7 +2,6 @@
 
 import threading
 import webbrowser
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlencode
@@ -18,7 +17,7 @@ from kg_server.commands.answering import TRACE_URI, list_record, record_of
 from kg_server.commands.invocation import invocation
 from kg_server.commands.output import warn
 from kg_server.commands.recording import Recording
-from kg_server.commands.serve import Served, serve_http, serve_watched, unblocked_standard_error
+from kg_server.commands.serve import Served, over_http, serve_watched, unblocked_standard_error
 from kg_server.serving.http import MCP_PATH
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def explore(
 
         served = Served((HTTP_HOST, port), prepare=prepare, on_start=on_start)
         recorded = Recording(settings, called.environ)
-        anyio.run(serve_watched, partial(serve_http, served=served), settings, recorded)
+        anyio.run(serve_watched, over_http(served), settings, recorded)
 
 
 def _read(path: Path) -> tuple[str, str, str]:

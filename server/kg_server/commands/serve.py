@@ -238,7 +238,7 @@ def serve(  # noqa: PLR0913, PLR0917 - one argument for each option
             signal.signal(signal.SIGINT, signal.getsignal(signal.SIGTERM))
             if sys.stdin.isatty():
                 warn(_waiting(loaded.settings))
-        serving = _serve_stdio if address is None else partial(serve_http, served=Served(address, insecure))
+        serving = _serve_stdio if address is None else over_http(Served(address, insecure))
         recorded = Recording(loaded.settings, invocation(context).environ)
         anyio.run(serve_watched, serving, loaded.settings, recorded)
 
@@ -299,8 +299,18 @@ class Served:
     on_start: Callable[[str], None] = lambda _: None
 
 
-async def serve_http(settings: Settings, recorded: Recording, *, served: Served) -> None:
-    """Serve graphs over HTTP until the process is asked to end."""
+def over_http(served: Served) -> Callable[[Settings, Recording], Awaitable[None]]:
+    """Return what serves graphs over HTTP until the process is asked to end.
+
+    Its modules are loaded here: on a slow disk that would block the event loop until the watchdog reports it.
+    """
+    import kg_server.app
+    import kg_server.commands.hosting  # noqa: F401
+
+    return partial(_serve_http, served=served)
+
+
+async def _serve_http(settings: Settings, recorded: Recording, *, served: Served) -> None:
     from kg_server.app import build_server
     from kg_server.commands.hosting import application, login_of, tls_of, tokens_of
     from kg_server.serving.limits import CallLimits
