@@ -135,8 +135,9 @@ async def test_a_malformed_key_is_left_out_and_the_others_are_accepted() -> None
         ("https://evil.example", "{url}?keys", False),
         ("{url}", "{elsewhere}?keys", False),
         ("{url}", "ftp://127.0.0.1/?keys", False),
+        ("{url}", "https://[", False),
     ],
-    ids=["as it should be", "of an issuer that is almost ours", "of another", "without HTTPS", "by another protocol"],
+    ids=["as it should be", "of an issuer almost ours", "of another", "without HTTPS", "by another protocol", "no URL"],
 )
 async def test_metadata_that_cannot_be_trusted_leads_to_no_keys(issuer: str, keys: str, trusted: bool) -> None:
     places: dict[str, str] = {}

@@ -48,7 +48,10 @@ _MALFORMED: Final = "A key of the authorization server is malformed, and left ou
 
 def cannot_be_changed(url: str) -> bool:
     """Return whether what is read at a URL cannot be changed on its way: by HTTPS, or on this machine."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # it is no URL
+        return False
     return parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
 
 
