@@ -1,10 +1,11 @@
 """The tool `ask` of the page that `explore` serves: it sends each line of a run's record as it is written."""
 
 import math
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Final
 from urllib.parse import quote
 
@@ -98,7 +99,9 @@ class AskTool:
         await load("openai", "kg_agents.running")
         settings = self._settings if graph is None or not self._settings.graphs else self._settings.of(graph)
         asked = question_of(settings, question, agent or usual_method(settings, ()), tuple(entities), ())
-        path = new_trace(settings.data_folder / TRACES, question)
+        folder = settings.data_folder / TRACES
+        with _writing_to(folder):
+            path = new_trace(folder, question)
         trace = f"{TRACE_URI}/{quote(path.stem)}"
         list_record(self._server, trace, question, lambda: record_of(path))
         messages: list[str] = []
@@ -133,15 +136,37 @@ class _Sent(Trace):
         super().__init__(path)
         self._send = send
 
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        # Closing writes again what could not be written.
+        with _writing_to(self.path.parent):
+            super().__exit__(kind, error, at)
+
     def write(self, line: AnyLine) -> None:
         """Add a line."""
-        super().write(line)
+        with _writing_to(self.path.parent):
+            super().write(line)
         brief = _brief(line)
         text = json_text(brief.model_dump(mode="json"))
         if len(text) > MAX_SENT and isinstance(brief, ToolLine):
             text = json_text(brief.model_copy(update={"data": {}, "arguments": {}}).model_dump(mode="json"))
         if len(text) <= MAX_SENT:
             self._send(text)
+
+
+@contextmanager
+def _writing_to(folder: Path) -> Generator[None]:
+    """Explain why a record cannot be written.
+
+    Raises:
+        BackendError: The file system refuses it.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise BackendError(
+            f"The record of the run cannot be written to {folder}: {error.strerror}. "
+            "Free space there, or set data_folder to another folder."
+        ) from error
 
 
 def _brief(line: AnyLine) -> AnyLine:

@@ -194,13 +194,16 @@ async def test_two_runs_at_once_are_told_apart(tmp_path: Path) -> None:
         (Failure(401, {"error": {"message": f"Bad key {KEY}"}}), QUESTION, "Bad key …. Check the API key."),
         (Failure(404, {"error": {"message": "no m"}}), QUESTION, "no m. Check the model's name and the base URL."),
         ("x", " ", "The question is blank."),
+        ("x", "Where?", "Free space there, or set data_folder to another folder."),
     ],
-    ids=["a refused key", "an unknown model", "a blank question"],
+    ids=["a refused key", "an unknown model", "a blank question", "no folder for records"],
 )
 async def test_what_keeps_a_question_from_being_answered_is_reported(
     tmp_path: Path, script: Scripted, question: str, reason: str
 ) -> None:
     heard = Heard()
+    if question == "Where?":
+        (tmp_path / "traces").touch()
     with serving_model(script) as model:
         words = (str(write_story(tmp_path, TOKYO)), "--model", "m", "--base-url", model.url)
         with exploring(tmp_path, *words) as page:
