@@ -148,7 +148,7 @@ export class App {
   async open(id: string): Promise<void> {
     const other = this.pathFrom;
     if (other !== null && other !== id) return await this.path(other, id);
-    await this.describe([id]);
+    await Promise.all([this.describe([id]), this.count(id)]);
     this.draw({ triples: [], nodes: [id], values: [], labels: new Map(), relations: new Map() });
     this.mark({ entities: [...this.place.entities.filter((each) => each !== id), id] });
     await this.expand(id);
@@ -218,7 +218,7 @@ export class App {
 
   /** Run a query and show its rows. */
   async query(tool: "Sparql" | "Compose", text: string): Promise<void> {
-    const given = tool === "Sparql" ? { query: text } : { expression: text };
+    const given = tool === "Sparql" ? { query: text } : { expression: text, max_tokens: TOKENS };
     const call = this.addressed(tool, given);
     // What failed takes the place of what was found before.
     const fail = (error: unknown): never => {

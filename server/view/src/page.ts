@@ -89,7 +89,7 @@ export class Page {
     if (place.query) this.queries.open(place.query.tool, place.query.text);
     if (place.query) this.turnTo("Query");
     else if (place.memory || place.trace) this.turnTo("Runs");
-    else if (place.schema || !app.scene.nodes.size) this.turnTo("Schema");
+    else if (place.schema || !(app.scene.nodes.size || app.message.bad)) this.turnTo("Schema");
   }
 
   retheme(): void {

@@ -134,6 +134,10 @@ function star(): App {
       const candidates = asked.slice(0, 15).map((id, at) => [id, id, "", "Kind (e:K)", "1.00", "", "", String(at + 1)]);
       return { candidates, status: asked.length > 15 ? "truncated" : "ok" };
     },
+    Degree: ({ entity }) => {
+      if (!ids.includes(String(entity))) throw new Refused("No entity matches.");
+      return {};
+    },
     GetNeighbor: () => ({ triples: ids.slice(1).map((id) => ["e:0", "e:r", id]), summary: "All here." }),
   };
   const call = async ({ tool, given }: { tool: string; given: Data }) => {
@@ -141,7 +145,7 @@ function star(): App {
     if (answer === undefined) throw new Refused("This bracket is never closed.");
     return { data: answer(given), text: "" };
   };
-  const tools = ["Retrieve", "GetNeighbor", "Compose"].map(
+  const tools = ["Retrieve", "Degree", "GetNeighbor", "Compose"].map(
     (name) => [name, { name, properties: {}, remote: false }] as const,
   );
   return new App({ call, read: async () => "" }, new Map(tools), []);
@@ -151,6 +155,12 @@ test("the class of every node is found where an answer has room for some of them
   const app = star();
   await app.open("e:0");
   assert.deepEqual(new Set([...app.scene.nodes].map((id) => app.lexicon.classOf(id))), new Set(["e:K"]));
+});
+
+test("a link to what the graph does not have draws nothing", async () => {
+  const app = star();
+  await assert.rejects(app.open("e:nowhere"), Refused);
+  assert.equal(app.scene.nodes.size, 0);
 });
 
 test("undoing takes back the address and the message too", async () => {
@@ -169,4 +179,5 @@ test("a query that fails takes the place of the one before, with the reason", as
   await assert.rejects(app.query("Compose", "Top["), Refused);
   assert.equal(app.found?.text, "This bracket is never closed.");
   assert.equal(app.found?.table, null);
+  assert.deepEqual(app.found?.call.given, { expression: "Top[", max_tokens: 20_000 });
 });

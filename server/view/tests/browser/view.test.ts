@@ -103,6 +103,9 @@ describe("the page in a browser", { skip: missing, timeout: 300_000 }, () => {
     await page.keyboard.press("e");
     await idle(page);
     assert.ok((await drawn(page))[0] > first[0], "it is expanded");
+    const wrong = await open(browser, `${world.url}#from=w%3AE7939&to=w%3AE0`);
+    assert.match(await wrong.page.getByRole("status").innerText(), /^This graph has no entity 'w:E0'/);
+    await wrong.context.close();
     const again = await open(browser, page.url());
     assert.deepEqual(await drawn(again.page), first);
     assert.deepEqual([...troubles, ...again.troubles], []);
