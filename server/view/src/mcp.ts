@@ -193,11 +193,12 @@ async function* events(response: Response): AsyncGenerator<Data> {
 /** Return the words of a call on the command line. */
 export function commandOf({ tool, given }: Call): string {
   const { graph, ...rest } = given;
-  const words = Object.entries(rest).map(([name, value]) => {
-    const text = typeof value === "string" ? value : JSON.stringify(value);
-    const word = `${name}=${text}`;
-    return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
-  });
+  const words = Object.entries(rest).map(
+    ([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`,
+  );
   // One graph has no name here, only where it lies.
-  return ["kg-sextant call", tool, ...words, "--graph", typeof graph === "string" ? graph : "GRAPH"].join(" ");
+  const all = [tool, ...words, "--graph", typeof graph === "string" ? graph : "GRAPH"];
+  // A host may name any tool and any graph.
+  const quoted = all.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`));
+  return `kg-sextant call ${quoted.join(" ")}`;
 }

@@ -5,7 +5,7 @@ import { App } from "../src/app";
 import { type Data, textsOf } from "../src/json";
 import { placed, separated } from "../src/layout";
 import { NOWHERE, readPlace, webAddress, writePlace } from "../src/links";
-import { Endpoint, LoginNeeded, Refused } from "../src/mcp";
+import { commandOf, Endpoint, LoginNeeded, Refused } from "../src/mcp";
 import { namesIn } from "../src/questions";
 import { NoTrace, readTrace, replayed } from "../src/trace";
 
@@ -15,6 +15,11 @@ test("a link leads back to where it was made", () => {
   const query = { ...NOWHERE, query: { tool: "Sparql" as const, text: "SELECT ?s\nWHERE { ?s ?p '#' }" } };
   assert.deepEqual(readPlace(writePlace(query)), query);
   assert.equal(writePlace(NOWHERE), "");
+});
+
+test("no word of a call ends its word on the command line, whoever made the call", () => {
+  const command = commandOf({ tool: "A;b", given: { entity: "it's $(c)", limit: 5, graph: "d\ne" } });
+  assert.equal(command, `kg-sextant call 'A;b' 'entity=it'\\''s $(c)' limit=5 --graph 'd\ne'`);
 });
 
 test("only addresses of the web become links", () => {
