@@ -136,12 +136,12 @@ export class App {
   }
 
   /** Look a text up, for completion. */
-  async search(text: string, signal: AbortSignal): Promise<{ found: Described[]; summary: string }> {
+  async search(text: string, signal: AbortSignal): Promise<{ found: Described[]; summary: string; isNamed: boolean }> {
     const { data } = await this.call("Retrieve", { text, limit: 20 }, signal);
     const begins = (each: Described): boolean => each.label.toLowerCase().startsWith(text.toLowerCase());
     const all = candidatesOf(data);
     const found = [...all.filter(begins), ...all.filter((each) => !begins(each))].slice(0, 10);
-    return { found, summary: summaryOf(data) };
+    return { found, summary: summaryOf(data), isNamed: data.match !== "none" || all.some(begins) };
   }
 
   /** Show an entity and what is around it. */

@@ -42,15 +42,17 @@ export class Search {
     const running = new AbortController();
     this.running = running;
     try {
-      const { found, summary } = await app.search(text, running.signal);
+      const { found, summary, isNamed } = await app.search(text, running.signal);
       this.found = found;
       this.summary = summary;
+      // What is only near is opened by those who choose it, not by Enter alone.
+      this.active = found.length && isNamed ? 0 : -1;
     } catch (error) {
       if (running.signal.aborted) return;
       this.found = [];
       this.summary = reasonOf(error);
+      this.active = -1;
     }
-    this.active = this.found.length ? 0 : -1;
     this.render();
   }
 
@@ -70,7 +72,7 @@ export class Search {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (!step || this.list.hidden || !this.found.length) return;
     event.preventDefault();
-    this.active = (this.active + step + this.found.length) % this.found.length;
+    this.active = (Math.max(this.active, step < 0 ? 0 : -1) + step + this.found.length) % this.found.length;
     this.render();
   }
 
@@ -117,6 +119,7 @@ export class Search {
     this.list.hidden = document.activeElement !== this.input;
     this.input.setAttribute("aria-expanded", String(!this.list.hidden && options.length > 0));
     if (this.active >= 0) this.input.setAttribute("aria-activedescendant", `found-${this.active}`);
+    else this.input.removeAttribute("aria-activedescendant");
     options[this.active]?.scrollIntoView({ block: "nearest" });
   }
 }

@@ -135,6 +135,7 @@ function star(): App {
   const ids = Array.from({ length: 40 }, (_, at) => `e:${at}`);
   const answers: Readonly<Record<string, (given: Data) => Data>> = {
     Retrieve: ({ text }) => {
+      if (!Array.isArray(text)) return { candidates: [["e:1", "Near", "", "", "0.10"]], match: "none" };
       const asked = textsOf(text);
       const candidates = asked.slice(0, 15).map((id, at) => [id, id, "", "Kind (e:K)", "1.00", "", "", String(at + 1)]);
       return { candidates, status: asked.length > 15 ? "truncated" : "ok" };
@@ -160,6 +161,13 @@ test("the class of every node is found where an answer has room for some of them
   const app = star();
   await app.open("e:0");
   assert.deepEqual(new Set([...app.scene.nodes].map((id) => app.lexicon.classOf(id))), new Set(["e:K"]));
+});
+
+test("what is only near a text is not opened unless it is chosen, unlike what begins with it", async () => {
+  const app = star();
+  const { signal } = new AbortController();
+  assert.equal((await app.search("zzz", signal)).isNamed, false);
+  assert.equal((await app.search("near", signal)).isNamed, true);
 });
 
 test("a link to what the graph does not have draws nothing", async () => {
