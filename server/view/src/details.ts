@@ -3,7 +3,7 @@
 import type { App } from "./app";
 import { button, counted, el, plain, refill } from "./dom";
 import type { RelationCount, Triple } from "./facts";
-import { keyOf } from "./facts";
+import { isOfRow, keyOf } from "./facts";
 import { webAddress } from "./links";
 import { shownOf } from "./scene";
 
@@ -31,13 +31,18 @@ function nodeButton(app: App, id: string, key: string): HTMLButtonElement {
   });
 }
 
-export function renderDetails(app: App, panel: HTMLElement): void {
+/** Show the selected node, or else what a line of the picture stands for. */
+export function renderDetails(app: App, panel: HTMLElement, line: readonly Triple[]): void {
   const id = app.selected;
   if (id === null) {
+    if (line.length) {
+      renderLine(app, panel, line);
+      return;
+    }
     const hint =
       app.scene.kind === "schema"
         ? "The picture shows the classes of the graph, the larger the more instances they have, and what links them. Search for an entity, or choose a class."
-        : "Choose a node in the picture, or search for one.";
+        : "Choose a node or a line in the picture, or search for a node.";
     refill(panel, el("p", { class: "note" }, hint));
     return;
   }
@@ -54,6 +59,24 @@ export function renderDetails(app: App, panel: HTMLElement): void {
     app.scene.kind === "schema" ? null : actionsOf(app, id),
     app.card?.text ? el("pre", { class: "text", tabindex: "0" }, plain(app.card.text, 20_000)) : null,
     ...(app.scene.kind === "schema" ? instancesOf(app, id) : [valuesOf(app), ...relationsOf(app, id)]),
+  );
+}
+
+function renderLine(app: App, panel: HTMLElement, line: readonly Triple[]): void {
+  const ends = [...new Set(line.flatMap(({ head, tail }) => [head, tail]))];
+  const told = (triple: Triple): string => {
+    if (isOfRow(triple)) return "Both ends are in one row of a query's result. That is no fact of the graph.";
+    return `${plain(triple.relation, 300)}${isEvidence(app, triple) ? " · An answer or path rests on it." : ""}`;
+  };
+  refill(
+    panel,
+    el("h2", { dir: "auto" }, ends.map((end) => plain(app.lexicon.label(end), 150)).join(" – ")),
+    ...ends.map((end) => el("p", { class: "id" }, shownValue(end))),
+    el(
+      "ul",
+      { class: "list", "aria-label": "Facts of the line" },
+      ...line.flatMap((each) => [factRow(app, each), el("li", { class: "note" }, told(each))]),
+    ),
   );
 }
 
@@ -222,20 +245,27 @@ export function renderFacts(app: App, panel: HTMLElement): void {
 
 function rank(app: App, triple: Triple): number {
   if (triple.head === app.selected || triple.tail === app.selected) return 0;
-  return app.scene.evidence.has(keyOf(triple)) ? 1 : 2;
+  return isEvidence(app, triple) ? 1 : 2;
+}
+
+function isEvidence(app: App, triple: Triple): boolean {
+  return app.scene.evidence.has(keyOf(triple));
 }
 
 function factRow(app: App, triple: Triple): HTMLElement {
   const key = keyOf(triple);
-  const isEvidence = app.scene.evidence.has(key);
   return el(
     "li",
     {
-      class: isEvidence ? "fact evidence" : "fact",
+      class: isEvidence(app, triple) ? "fact evidence" : "fact",
       "aria-current": triple.head === app.selected || triple.tail === app.selected ? "true" : null,
     },
     nodeButton(app, triple.head, `head ${key}`),
-    el("span", { class: "relation" }, ` ${plain(app.lexicon.relationLabel(triple.relation), 120)} → `),
+    el(
+      "span",
+      { class: "relation" },
+      ` ${plain(app.lexicon.relationLabel(triple.relation), 120)} ${isOfRow(triple) ? "–" : "→"} `,
+    ),
     nodeButton(app, triple.tail, `tail ${key}`),
   );
 }

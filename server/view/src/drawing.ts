@@ -24,6 +24,7 @@ export interface DrawnNode {
 export interface Handlers {
   readonly onSelect: (id: string | null, isMore: boolean) => void;
   readonly onExpand: (id: string) => void;
+  readonly onLine: (ends: readonly string[]) => void;
 }
 
 interface NodeAttributes extends Point {
@@ -297,6 +298,7 @@ export class Drawing {
       event.preventSigmaDefault();
       this.handlers.onExpand(event.node);
     });
+    sigma.on("clickEdge", ({ edge }) => this.handlers.onLine(this.graph.extremities(edge)));
     sigma.on("clickStage", () => this.handlers.onSelect(null, false));
     sigma.on("enterNode", ({ node }) => this.hover(node));
     sigma.on("leaveNode", () => this.hover(null));
@@ -326,6 +328,7 @@ export class Drawing {
   private hoverLine(id: string | null): void {
     const edges = [this.hoveredLine ?? "", id ?? ""].filter((each) => this.graph.hasEdge(each));
     this.hoveredLine = id;
+    this.container.style.cursor = (id ?? this.hovered) === null ? "" : "pointer";
     this.sigma.refresh({ partialGraph: { edges } });
   }
 

@@ -21,6 +21,13 @@ export interface Facts {
   readonly relations: ReadonlyMap<string, string>;
 }
 
+const ROW = "in one row, ";
+
+/** Whether a triple only shows that its ends stand in one row of a query's result, which is no fact of the graph. */
+export function isOfRow({ relation }: Triple): boolean {
+  return relation.startsWith(ROW);
+}
+
 export interface Table {
   readonly columns: readonly string[];
   readonly rows: readonly (readonly string[])[];
@@ -114,7 +121,7 @@ function ofSparql(data: Data, labels: ReadonlyMap<string, string>): { rows: stri
     if (first === undefined) continue;
     nodes.push(first);
     row.forEach((cell, at) => {
-      if (cell !== first && labels.has(cell)) rows.push([first, `in one row, ?${names[at] ?? at}`, cell]);
+      if (cell !== first && labels.has(cell)) rows.push([first, `${ROW}?${names[at] ?? at}`, cell]);
     });
   }
   return { rows, nodes };

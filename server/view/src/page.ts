@@ -4,7 +4,7 @@ import type { App } from "./app";
 import { renderDetails, renderFacts, renderFilter, startPath, tally } from "./details";
 import { button, byId, counted, el, plain, refill } from "./dom";
 import { Drawing, type DrawnNode } from "./drawing";
-import { keyOf } from "./facts";
+import { keyOf, type Triple } from "./facts";
 import type { Colors } from "./labels";
 import { NO_CLASS } from "./lexicon";
 import { readPlace, TRACE, writePlace } from "./links";
@@ -43,6 +43,8 @@ export class Page {
   private shown: Shown = { nodes: [], triples: [] };
   private written = "";
   private chosen: string | null = null;
+  /** The ends of the line that was clicked. */
+  private ends: readonly string[] = [];
 
   constructor(
     private readonly app: App,
@@ -114,8 +116,16 @@ export class Page {
   private makeDrawing(): [Drawing | null, string] {
     try {
       const handlers = {
-        onSelect: (id: string | null, isMore: boolean) =>
-          void this.app.run(async () => await this.app.select(id, isMore)),
+        onSelect: (id: string | null, isMore: boolean) => {
+          this.ends = [];
+          void this.app.run(async () => await this.app.select(id, isMore));
+        },
+        onLine: (ends: readonly string[]) => {
+          void this.app.run(async () => {
+            await this.app.select(null);
+            [this.ends, this.tab] = [ends, "Details"];
+          });
+        },
         onExpand: (id: string) => void this.app.run(async () => await this.app.expand(id)),
       };
       return [new Drawing(this.stage, () => this.colors, handlers), ""];
@@ -153,6 +163,7 @@ export class Page {
 
   private render(): void {
     const { app } = this;
+    if (app.selected !== null) this.ends = [];
     const state = [app.scene, app.lexicon, app.lexicon.version, this.colors];
     const isSame = state.every((each, at) => each === this.drawn[at]);
     if (!isSame) this.shown = shownOf(app.scene, app.lexicon);
@@ -179,7 +190,7 @@ export class Page {
     this.panel.setAttribute("aria-labelledby", `tab-${this.tab}`);
     const isBoth = this.modeButton && (this.tab === "Details" || document.body.classList.contains("inline"));
     const tab = isBoth ? this.renderBoth(isNew) : this.tab;
-    if (tab === "Details") renderDetails(app, this.panel);
+    if (tab === "Details") renderDetails(app, this.panel, this.line);
     if (tab === "Facts") renderFacts(app, this.panel);
     if (tab === "Filter") renderFilter(app, this.panel);
     if (tab === "Query") this.queries.render(this.panel);
@@ -198,11 +209,19 @@ export class Page {
   private renderBoth(isNew: boolean): null {
     const { app, panel, card, facts } = this;
     if (card.parentElement !== panel) panel.replaceChildren(card, facts);
-    card.hidden = app.selected === null;
-    renderDetails(app, card);
+    card.hidden = app.selected === null && !this.line.length;
+    renderDetails(app, card, this.line);
     renderFacts(app, facts);
     if (isNew) panel.scrollTop = 0;
     return null;
+  }
+
+  /** The triples of the line that was clicked, as far as they are shown. */
+  private get line(): Triple[] {
+    const { ends } = this;
+    return ends.length
+      ? this.shown.triples.filter(({ head, tail }) => ends.includes(head) && ends.includes(tail) && head !== tail)
+      : [];
   }
 
   private renderPicture(shown: Shown): void {

@@ -113,6 +113,52 @@ describe("the page in a browser", { skip: missing, timeout: 300_000 }, () => {
     await again.context.close();
   });
 
+  test("a click on a line shows what it stands for, and one beside it no more", async () => {
+    const { page, context, troubles } = await open(browser, world.url + ENTITY);
+    const facts = page.getByRole("list", { name: "Facts of the line" });
+    const box = await page.locator("#stage").boundingBox();
+    assert.ok(box);
+    const [x, middle] = [box.x + box.width / 2, box.y + box.height / 2];
+    /** Click on the only line, which leads through the middle. */
+    const click = async (): Promise<void> => {
+      await page.keyboard.press("f");
+      const isFound = `document.getElementById("stage").style.cursor === "pointer"`;
+      for (let step = -40; step < 40 && !(await page.evaluate(isFound)); step += 2)
+        await page.mouse.move(x, middle + step);
+      await page.mouse.down();
+      await page.mouse.up();
+      await facts.waitFor();
+    };
+    await tab(page, "Facts");
+    await page.getByRole("button", { name: "Vlistšehaven" }).click();
+    await idle(page);
+    await page.keyboard.press("i");
+    assert.deepEqual(await drawn(page), [2, 1]);
+    await click();
+    await page
+      .getByRole("heading", { name: /^(Beimus Keilkaru – Vlistšehaven|Vlistšehaven – Beimus Keilkaru)$/ })
+      .waitFor();
+    assert.match(await facts.innerText(), /Beimus Keilkaru\s+place of birth →\s+Vlistšehaven\s+w:\S+$/);
+    // What comes soon after a click is a double click, and only the one after that a click.
+    for (let tries = 0; tries < 9 && (await facts.isVisible()); tries += 1) await page.mouse.click(x, box.y + 8);
+    await page.getByText("Choose a node or a line").waitFor();
+
+    await page.getByRole("button", { name: "Clear" }).click();
+    await tab(page, "Query");
+    await page.getByRole("textbox", { name: "Query" }).fill('SELECT ?a ?b { ?a @"cast member" ?b } LIMIT 1');
+    await page.keyboard.press("Control+Enter");
+    await page.getByRole("button", { name: "Draw", exact: true }).click();
+    await idle(page);
+    assert.deepEqual(await drawn(page), [2, 1]);
+    await page.locator("#stage").focus();
+    await click();
+    await facts.getByText("That is no fact of the graph.").waitFor();
+    await facts.getByRole("button").first().click();
+    await page.getByRole("button", { name: "Path from here" }).waitFor();
+    assert.deepEqual(troubles, []);
+    await context.close();
+  });
+
   test("a hub opens its relations with their counts before any line is drawn", async () => {
     const { page, context, troubles } = await open(browser, world.url + HUB);
     assert.deepEqual(await drawn(page), [1, 0]);
@@ -183,8 +229,7 @@ describe("the page in a browser", { skip: missing, timeout: 300_000 }, () => {
     await page.getByText("1,000,000 characters").waitFor();
     const box = await page.locator("#stage").boundingBox();
     assert.ok(box);
-    const stage = page.locator("#stage");
-    const isFound = async (): Promise<boolean> => (await stage.evaluate((each) => each.style.cursor)) === "pointer";
+    const isFound = async (): Promise<boolean> => await page.locator("canvas.sigma-hovers").isVisible();
     for (let step = 0; step < 200 && !(await isFound()); step += 1)
       await page.mouse.move(box.x + box.width / 2 + step, box.y + box.height / 2 + (step % 7));
     await page.mouse.down();
