@@ -135,6 +135,18 @@ async def test_pages_may_ask_only_from_the_origins_that_are_set(origin: bytes, s
     assert (await answer(LOCAL, (b"origin", origin), names=PUBLIC))[0] == status
 
 
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        *((each, 200) for each in (b"http://127.0.0.1:8000", b"HTTP://127.0.0.1:8000", b"https://127.0.0.1:8000")),
+        *((each, 403) for each in (b"http://127.0.0.1:3000", b"http://localhost:8000", b"http://127.0.0.1", b"null")),
+    ],
+)
+async def test_where_only_its_own_page_may_ask_others_of_this_machine_may_not(origin: bytes, status: int) -> None:
+    names = ServerNames(own_page=True)
+    assert (await answer((b"host", b"127.0.0.1:8000"), (b"origin", origin), names=names))[0] == status
+
+
 @pytest.mark.parametrize("path", ["/", "/mcp\n", "/mcp/x", "/MCP", "/./mcp", "//mcp"])
 async def test_a_path_that_is_almost_that_of_messages_is_refused(path: str) -> None:
     assert (await answer(LOCAL, path=path))[0] == 404

@@ -66,7 +66,7 @@ def explore(
                 # Some browsers in a terminal do not return before they end.
                 threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
 
-        served = Served((HTTP_HOST, port), prepare=prepare, on_start=on_start)
+        served = Served((HTTP_HOST, port), prepare=prepare, on_start=on_start, own_page=True)
         recorded = Recording(settings, called.environ)
         anyio.run(serve_watched, over_http(served), settings, recorded)
 

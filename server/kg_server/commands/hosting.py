@@ -109,9 +109,24 @@ def tls_of(settings: Settings) -> SSLContext | None:
 
 
 def application(
-    server: SextantServer, settings: Settings, login: Login | None, limits: CallLimits | None, readiness: Readiness
+    server: SextantServer,
+    settings: Settings,
+    login: Login | None,
+    limits: CallLimits | None,
+    readiness: Readiness,
+    *,
+    own_page: bool = False,
 ) -> ASGIApp:
-    """Return what answers requests over HTTP: the server, behind all checks and limits."""
+    """Return what answers requests over HTTP: the server, behind all checks and limits.
+
+    Args:
+        server: The server.
+        settings: The settings.
+        login: Who may call; None for everybody.
+        limits: Limits for each caller; None for none.
+        readiness: Whether it can answer.
+        own_page: Whether its own page alone may call, of the pages on this machine.
+    """
     # Both are left to CheckedRequests, which compares Host and Origin exactly.
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     for route in () if login is None else login.routes:
@@ -122,7 +137,7 @@ def application(
         transport_security=security,
         max_request_body_size=MAX_MESSAGE_BYTES,
     )
-    names = ServerNames.of(settings.hosting)
+    names = ServerNames.of(settings.hosting, own_page=own_page)
     if limits is None:
         checked = CheckedRequests(app, MAX_MESSAGE_BYTES, names, login)
     else:

@@ -291,12 +291,14 @@ class Served:
         insecure: Whether other machines may call without a login.
         prepare: Called with the server and its graphs before it serves.
         on_start: Called with the URL of the endpoint once it serves.
+        own_page: Whether its own page alone may call, of the pages on this machine.
     """
 
     address: tuple[str, int]
     insecure: bool = False
     prepare: "Callable[[SextantServer, GraphSet], None]" = lambda _server, _graphs: None
     on_start: Callable[[str], None] = lambda _: None
+    own_page: bool = False
 
 
 def over_http(served: Served) -> Callable[[Settings, Recording], Awaitable[None]]:
@@ -330,7 +332,7 @@ async def _serve_http(settings: Settings, recorded: Recording, *, served: Served
                 server = build_server(graphs, settings, watchers=booked)
                 served.prepare(server, graphs)
                 readiness = Readiness(server.needs)
-                app = application(server, settings, login, limits, readiness)
+                app = application(server, settings, login, limits, readiness, own_page=served.own_page)
                 if settings.memory.database is not None:
                     await readiness.problem()  # logged before the first caller meets it
 

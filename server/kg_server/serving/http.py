@@ -4,6 +4,7 @@ import ipaddress
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -44,18 +45,20 @@ class ServerNames:
     Args:
         hosts: Values of `Host` in lower case; one without a port is accepted with any.
         origins: Values of `Origin` in lower case.
+        own_page: Whether the server's own page alone may call, not other pages of this machine.
     """
 
     hosts: frozenset[str] = frozenset()
     origins: frozenset[str] = frozenset()
+    own_page: bool = False
 
     @classmethod
-    def of(cls, hosting: HostingSettings) -> "ServerNames":
+    def of(cls, hosting: HostingSettings, *, own_page: bool = False) -> "ServerNames":
         """Return the names in the settings; those of the public URL are among them."""
         public = urlsplit(hosting.url or "")
         hosts = {*hosting.hosts, *([public.netloc] if public.netloc else [])}
         origins = {*hosting.origins, *([f"{public.scheme}://{public.netloc}"] if public.netloc else [])}
-        return cls(frozenset(map(str.lower, hosts)), frozenset(map(str.lower, origins)))
+        return cls(frozenset(map(str.lower, hosts)), frozenset(map(str.lower, origins)), own_page)
 
     def is_called(self, headers: Headers, own_address: str) -> bool:
         """Return whether a request is for this server: for one of its names, or the address that it arrived at."""
@@ -69,7 +72,8 @@ class ServerNames:
 
     def may_ask(self, headers: Headers) -> bool:
         """Return whether every page that sent a request may; names of others may resolve to this machine as well."""
-        return all(origin.lower() in self.origins or _is_of_loopback(origin) for origin in headers.getlist("origin"))
+        known = partial(_is_of_page, host=headers.get("host", "")) if self.own_page else _is_of_loopback
+        return all(origin.lower() in self.origins or known(origin) for origin in headers.getlist("origin"))
 
 
 class CheckedRequests:
@@ -173,6 +177,10 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _is_of_page(origin: str, host: str) -> bool:
+    return origin.lower() in {f"http://{host.lower()}", f"https://{host.lower()}"}
 
 
 def _is_of_loopback(origin: str) -> bool:

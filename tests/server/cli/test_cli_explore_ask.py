@@ -152,7 +152,10 @@ async def test_a_request_that_is_closed_ends_the_run_and_its_calls_to_the_model(
             ended = await anyio.to_thread.run_sync(next, (line for line in page.said if '"tool": "ask"' in line))
             over.set()
             result = await ask(page.endpoint, QUESTION, Heard())
+            other = {**headers, "origin": "http://127.0.0.1:9"}
+            refused = await anyio.to_thread.run_sync(lambda: httpx2.post(page.endpoint, json=message, headers=other))
     assert json.loads(ended)["status"] == "cancelled"
+    assert refused.status_code == 403, "a page of this machine that is not its own may not spend"
     assert (text_of(result).splitlines()[0], len(model.asked)) == ("Shinjuku", 3)
     ends = sorted(isinstance(read_trace(each)[-1], AnswerLine) for each in (tmp_path / "traces").iterdir())
     assert ends == [False, True]
