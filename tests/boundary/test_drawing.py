@@ -137,3 +137,8 @@ def test_a_chain_is_read_from_the_root_to_the_answer_whatever_way_its_facts_poin
 def test_a_machine_without_fonts_refuses_a_png_that_would_have_no_text() -> None:
     with pytest.raises(CannotDraw, match="no font"):
         png_of(svg_of(Picture((("a", "r", "b"),)), "light"), fonts=False)
+
+
+def test_a_png_beyond_what_memory_should_hold_is_refused_before_it_is_drawn() -> None:
+    with pytest.raises(CannotDraw, match=r"million pixels, and may have 100\. Lower --scale"):
+        png_of(svg_of(Picture((("a", "r", "b"),)), "light"), scale=100)
