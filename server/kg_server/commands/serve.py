@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from io import TextIOBase, UnsupportedOperation
 from queue import Full, Queue
 from tempfile import TemporaryFile
@@ -306,8 +307,8 @@ def over_http(served: Served) -> Callable[[Settings, Recording], Awaitable[None]
 
     Its modules are loaded here: on a slow disk that would block the event loop until the watchdog reports it.
     """
-    import kg_server.app
-    import kg_server.commands.hosting  # noqa: F401
+    for module in ("kg_server.app", "kg_server.commands.hosting"):
+        import_module(module)
 
     return partial(_serve_http, served=served)
 
