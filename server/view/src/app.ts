@@ -16,7 +16,7 @@ import {
 import { countOf, countsById, type Data, isData, rowsOf, textOf, textsById, textsOf } from "./json";
 import { Lexicon } from "./lexicon";
 import { NOWHERE, type Place } from "./links";
-import type { Call, Endpoint, OnProgress, Outcome, Tool } from "./mcp";
+import { type Call, type Endpoint, type OnProgress, type Outcome, paged, type Tool } from "./mcp";
 import { EMPTY, isolated, type Scene, shownOf, toggled, withEverything, withFacts, withoutNode } from "./scene";
 import { type Run, readTrace, replayed } from "./trace";
 
@@ -256,15 +256,15 @@ export class App {
 
   /** Draw a memory. */
   async remember(memory: string): Promise<void> {
-    let cursor = "";
-    do {
-      const { facts, data } = await this.facts("memory-read", { memory, ...(cursor ? { cursor } : {}) });
+    const isWhole = await paged(async (cursor) => {
+      const { facts, data } = await this.facts("memory-read", { memory, ...cursor });
       this.draw(facts, true);
       this.say(summaryOf(data));
-      cursor = textOf(data.cursor);
-    } while (cursor);
+      return data.cursor;
+    });
     this.memory = memory;
     this.mark({ memory });
+    if (!isWhole) this.say("The memory has more pages than were read.", true);
     await this.describe();
   }
 

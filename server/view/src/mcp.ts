@@ -35,6 +35,18 @@ export interface ServerInfo {
 }
 
 const VERSION = "2025-11-25";
+const MOST_PAGES = 100;
+
+/** Read page by page, each by the cursor that the one before gave; return whether that came to an end. */
+export async function paged(read: (cursor: Data) => Promise<unknown>): Promise<boolean> {
+  const seen = new Set<string>();
+  let cursor = textOf(await read({}));
+  while (cursor && !seen.has(cursor) && seen.size < MOST_PAGES - 1) {
+    seen.add(cursor);
+    cursor = textOf(await read({ cursor }));
+  }
+  return !cursor;
+}
 
 export class Endpoint {
   private lastId = 0;
@@ -65,9 +77,8 @@ export class Endpoint {
   /** List the tools that this caller may use. */
   async tools(): Promise<Tool[]> {
     const found: Tool[] = [];
-    let cursor = "";
-    do {
-      const result = await this.send("tools/list", cursor ? { cursor } : {});
+    await paged(async (cursor) => {
+      const result = await this.send("tools/list", cursor);
       for (const each of Array.isArray(result.tools) ? result.tools : []) {
         if (!isData(each)) continue;
         const schema = dataOf(each.inputSchema);
@@ -78,8 +89,8 @@ export class Endpoint {
           remote: notes.openWorldHint === true,
         });
       }
-      cursor = textOf(result.nextCursor);
-    } while (cursor);
+      return result.nextCursor;
+    });
     return found;
   }
 

@@ -114,6 +114,26 @@ test("an answer is read from a stream that stays open, whatever its pieces, and 
   assert.equal(new Headers(sent[0]?.headers).get("authorization"), "Bearer secret");
 });
 
+test("pages are read to the last, and no further where a server has no last", async () => {
+  for (const [next, reads] of [
+    [(read: number) => (read < 3 ? `p${read}` : ""), 3],
+    [() => "again", 2],
+    [(read: number) => `p${read}`, 100],
+  ] as const) {
+    let asked = 0;
+    const given = new Endpoint(
+      "http://server.example/mcp",
+      () => "",
+      async () => {
+        asked += 1;
+        return Response.json({ id: asked, result: { tools: [{ name: `t${asked}` }], nextCursor: next(asked) } });
+      },
+    );
+    assert.equal((await given.tools()).length, reads);
+    assert.equal(asked, reads);
+  }
+});
+
 test("an error of a tool, of the protocol and of the login are told apart", async () => {
   const json = (body: object, init: ResponseInit = {}): Response =>
     new Response(JSON.stringify(body), { ...init, headers: { "content-type": "application/json", ...init.headers } });
