@@ -6,7 +6,7 @@ import type { EdgeDisplayData, NodeDisplayData, PartialButFor } from "sigma/type
 import { around, boxed, type Colors, cut, FONT, LABEL_PX, meets, outlined, type Rectangle } from "./labels";
 import { distance, type Extent, Layout, type Point, placed } from "./layout";
 import type { Dot, Sheet, Written } from "./saving";
-import { type Line, neighboursIn } from "./scene";
+import { type Heads, type Line, neighboursIn } from "./scene";
 import { Circles, lines } from "./shapes";
 
 export interface DrawnNode {
@@ -44,7 +44,7 @@ interface LineAttributes {
   whole: string;
   size: number;
   color: string;
-  type: string;
+  type: Heads;
   zIndex: number;
 }
 
@@ -93,11 +93,12 @@ export class Drawing {
   ) {
     this.sigma = new Sigma<NodeAttributes, LineAttributes>(this.graph, container, {
       allowInvalidContainer: true,
-      defaultEdgeType: "arrow",
+      defaultEdgeType: "end",
       nodeProgramClasses: { circle: Circles<NodeAttributes, LineAttributes> },
       edgeProgramClasses: {
-        arrow: lines<NodeAttributes, LineAttributes>(false),
-        both: lines<NodeAttributes, LineAttributes>(true),
+        none: lines<NodeAttributes, LineAttributes>("none"),
+        end: lines<NodeAttributes, LineAttributes>("end"),
+        both: lines<NodeAttributes, LineAttributes>("both"),
       },
       renderEdgeLabels: true,
       stagePadding: PADDING,
@@ -197,9 +198,9 @@ export class Drawing {
       this.graph.addDirectedEdge(each.source, each.target, {
         label: each.label,
         whole: each.whole,
-        size: share * (each.evidence ? 4 : 2.5),
+        size: share * (each.evidence ? 4 : each.heads === "none" ? 1 : 2.5),
         color: each.evidence ? accent : line,
-        type: each.both ? "both" : "arrow",
+        type: each.heads,
         // Lines with the least are drawn first, and lie uppermost.
         zIndex: each.evidence ? -2 : -1,
       });
@@ -252,11 +253,11 @@ export class Drawing {
       if (data)
         dots.set(id, { ...sigma.framedGraphToViewport(data), size: sigma.scaleSize(data.size), color: data.color });
     });
-    const strokes = graph.mapEdges((id, { type }, source, target) => {
+    const strokes = graph.mapEdges((id, { type: heads }, source, target) => {
       const [from, to, data] = [dots.get(source), dots.get(target), sigma.getEdgeDisplayData(id)];
       if (!from || !to || !data) return [];
       const size = Math.max(1, sigma.scaleSize(data.size));
-      return [{ from, to, size, color: data.color, both: type === "both" }];
+      return [{ from, to, size, color: data.color, heads }];
     });
     const seen = { strokes: strokes.flat(), dots: [...dots.values()], texts: this.texts };
     return { ...sigma.getDimensions(), background: this.colors().background, ...seen };

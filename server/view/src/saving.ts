@@ -2,6 +2,7 @@
 
 import { FONT } from "./labels";
 import type { Point } from "./layout";
+import type { Heads } from "./scene";
 
 /** A text as it stands in the picture, turned by an angle; `y` is its top, or its middle where it is turned. */
 export interface Written extends Point {
@@ -21,7 +22,7 @@ export interface Stroke {
   readonly to: Dot;
   readonly size: number;
   readonly color: string;
-  readonly both: boolean;
+  readonly heads: Heads;
 }
 
 export interface Sheet {
@@ -54,15 +55,20 @@ function head({ size, color }: Stroke, tip: Point, unit: Point): SVGElement {
 }
 
 function stroked(each: Stroke): SVGElement[] {
-  const { from, to, size, color, both } = each;
+  const { from, to, size, color, heads } = each;
+  const [hasHead, isBoth] = [heads !== "none", heads === "both"];
   const length = Math.hypot(to.x - from.x, to.y - from.y) || 1;
   const unit = { x: (to.x - from.x) / length, y: (to.y - from.y) / length };
   const back = { x: -unit.x, y: -unit.y };
   const at = (end: Point, way: Point, far: number): Point => ({ x: end.x + way.x * far, y: end.y + way.y * far });
   const [tip, tail] = [at(to, back, to.size), at(from, unit, from.size)];
-  const [start, end] = [both ? at(tail, unit, 2.5 * size) : tail, at(tip, back, 2.5 * size)];
+  const [start, end] = [isBoth ? at(tail, unit, 2.5 * size) : tail, hasHead ? at(tip, back, 2.5 * size) : tip];
   const shaft = { x1: start.x, y1: start.y, x2: end.x, y2: end.y, stroke: color, "stroke-width": size };
-  return [shape("line", shaft), head(each, tip, unit), ...(both ? [head(each, tail, back)] : [])];
+  return [
+    shape("line", shaft),
+    ...(hasHead ? [head(each, tip, unit)] : []),
+    ...(isBoth ? [head(each, tail, back)] : []),
+  ];
 }
 
 function written({ text, x, y, px, color, angle }: Written, background: string): SVGElement {

@@ -1,6 +1,6 @@
 // What is drawn: a value that each action replaces, so that undoing is going back to the one before.
 
-import { type Facts, keyOf, type Triple } from "./facts";
+import { type Facts, isOfRow, keyOf, type Triple } from "./facts";
 import type { Lexicon } from "./lexicon";
 
 export interface Scene {
@@ -115,6 +115,9 @@ export function shownOf(scene: Scene, lexicon: Lexicon): Shown {
   return { nodes, triples };
 }
 
+/** Which ends of a line have a head; none where it stands for no fact. */
+export type Heads = "none" | "end" | "both";
+
 /** A line of the picture: all relations between two nodes. */
 export interface Line {
   readonly source: string;
@@ -122,7 +125,7 @@ export interface Line {
   readonly label: string;
   /** The names of all its relations. */
   readonly whole: string;
-  readonly both: boolean;
+  readonly heads: Heads;
   readonly evidence: boolean;
   readonly triples: readonly Triple[];
 }
@@ -138,7 +141,8 @@ export function linesOf(scene: Scene, shown: Shown, lexicon: Lexicon): Line[] {
     else pairs.set(pair, [triple]);
   }
   return [...pairs.values()].map((triples) => {
-    const { head: source = "", tail: target = "" } = triples[0] ?? {};
+    const stated = triples.filter((each) => !isOfRow(each));
+    const { head: source = "", tail: target = "" } = stated[0] ?? triples[0] ?? {};
     const forth = triples.filter((each) => each.head === source);
     const back = triples.filter((each) => each.head !== source);
     const named = (most: number): string => {
@@ -150,7 +154,7 @@ export function linesOf(scene: Scene, shown: Shown, lexicon: Lexicon): Line[] {
       target,
       label: named(MOST_NAMED),
       whole: named(Number.POSITIVE_INFINITY),
-      both: back.length > 0,
+      heads: !stated.length ? "none" : stated.some((each) => each.head !== source) ? "both" : "end",
       evidence: triples.some((each) => scene.evidence.has(keyOf(each))),
       triples,
     };

@@ -6,6 +6,7 @@ import type Sigma from "sigma";
 import { EdgeProgram, type EdgeProgramType, NodeProgram, type ProgramInfo } from "sigma/rendering";
 import type { EdgeDisplayData, NodeDisplayData, RenderParams } from "sigma/types";
 import { floatColor } from "sigma/utils";
+import type { Heads } from "./scene";
 
 const { FLOAT, TRIANGLES, UNSIGNED_BYTE } = WebGLRenderingContext;
 const floats = (name: string, size: number) => ({ name, size, type: FLOAT });
@@ -59,7 +60,10 @@ const AROUND = [0, 2, -Math.sqrt(3), -1, Math.sqrt(3), -1];
 /** Corners of a line: at which end, how many halves of its width aside, and whether behind a head. */
 const HEAD = [1, 0, 0, 1, -2, 1, 1, 2, 1];
 const TAIL = [0, 0, 0, 0, -2, 1, 0, 2, 1];
-const shaft = (start: 0 | 1): number[] => [0, -1, start, 0, 1, start, 1, -1, 1, 0, 1, start, 1, -1, 1, 1, 1, 1];
+const shaft = (from: number, to: number): number[] => [
+  ...[0, -1, from, 0, 1, from, 1, -1, to],
+  ...[0, 1, from, 1, -1, to, 1, 1, to],
+];
 
 function setUniforms({ matrix, width, height, pixelRatio, sizeRatio }: RenderParams, made: ProgramInfo): void {
   const { gl } = made;
@@ -100,9 +104,10 @@ export class Circles<N extends Attributes, E extends Attributes> extends NodePro
   }
 }
 
-/** Make the kind of lines with a head at their end, or at both; what is drawn first lies uppermost, nodes before all. */
-export function lines<N extends Attributes, E extends Attributes>(isBoth: boolean): EdgeProgramType<N, E> {
-  const corners = [...shaft(isBoth ? 1 : 0), ...HEAD, ...(isBoth ? TAIL : [])];
+/** Make the kind of lines with such heads; what is drawn first lies uppermost, nodes before all. */
+export function lines<N extends Attributes, E extends Attributes>(heads: Heads): EdgeProgramType<N, E> {
+  const [to, from] = [heads === "none" ? [] : HEAD, heads === "both" ? TAIL : []];
+  const corners = [...shaft(Math.sign(from.length), Math.sign(to.length)), ...to, ...from];
   return class extends EdgeProgram<string, N, E> {
     override getDefinition() {
       const attributes = [floats("a_from", 2), floats("a_to", 2), floats("a_size", 3), COLOR, floats("a_corner", 3)];

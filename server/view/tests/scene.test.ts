@@ -61,7 +61,20 @@ test("relations between two nodes are one line that names both directions", () =
   assert.equal(others.length, 0);
   assert.equal(line?.label, "child, heir +1 → ← parent");
   assert.equal(line?.whole, "child, heir, ward → ← parent");
-  assert.ok(line?.both && line.evidence);
+  assert.ok(line?.heads === "both" && line.evidence);
+});
+
+test("a line has heads for facts alone, and none where its ends only stand in one row", () => {
+  const row = "in one row, ?b";
+  for (const [heads, source, ...rows] of [
+    ["none", "a", ["a", row, "b"]],
+    ["end", "b", ["a", row, "b"], ["b", "child", "a"]],
+    ["end", "a", ["b", row, "a"], ["a", "child", "b"]],
+  ] as const) {
+    const scene = withFacts(EMPTY, facts(...rows.map((each): [string, string, string] => [...each])));
+    const [line] = linesOf(scene, shownOf(scene, lexicon), lexicon);
+    assert.deepEqual([line?.heads, line?.source], [heads, source]);
+  }
 });
 
 test("a graph beyond what can be drawn is cut, not refused", () => {

@@ -153,6 +153,9 @@ describe("the page in a browser", { skip: missing, timeout: 300_000 }, () => {
     await page.locator("#stage").focus();
     await click();
     await facts.getByText("That is no fact of the graph.").waitFor();
+    const saving = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Save as SVG" }).press("Enter");
+    assert.match(readFileSync(await (await saving).path(), "utf8"), /^(?!.*<polygon).*<line /s, "it has no head");
     await facts.getByRole("button").first().click();
     await page.getByRole("button", { name: "Path from here" }).waitFor();
     assert.deepEqual(troubles, []);
