@@ -103,11 +103,11 @@ def test_the_value_that_a_condition_compares_is_behind_what_it_keeps() -> None:
     assert source("Goethe?", "Lili Schönemann", kept).facts == (PARTNER, born)
 
 
-@pytest.mark.parametrize("name", ["Lili", '"Lili"', "Q2"])
+@pytest.mark.parametrize("name", ["Lili", '"Lili"', '"Bride, the"', "Q2"])
 def test_all_that_an_expression_names_is_behind_its_result_whatever_the_question_calls_it(name: str) -> None:
     seen = ("Q2", "P19", "Q4")
     met = ComputedResult(f"Intersect[Neighbor[Goethe, work], Neighbor[{name}, seen]]", "Q4", (WORK, seen))
-    shown = Shown((), (met,), named={"Goethe": "Q1", "Lili": "Q2"})
+    shown = Shown((), (met,), named={"Goethe": "Q1", "Lili": "Q2", "Bride, the": "Q2"})
     assert source("What of Goethe did she see?", "Faust", shown).facts == (WORK, seen)
 
 

@@ -14,7 +14,7 @@ Triple: TypeAlias = tuple[str, str, str]
 Where a server has several graphs, each id carries its graph, as in `Q90 [films]`: the same id in two is two things.
 """
 _IN_GRAPH: Final = re.compile(r"(.+) \[([a-z0-9][a-z0-9-]{0,15})\]", re.DOTALL)
-_BETWEEN_NAMES: Final = re.compile(r"[\[\],]")
+_NAME: Final = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^\[\],]+)""")
 _LATER: Final = 1e-5
 """How much less a fact counts than the one that is named before it; scores are told in thousandths."""
 
@@ -53,8 +53,8 @@ def valued(fact: Triple) -> Triple:
 
 
 def names_in(expression: str) -> frozenset[str]:
-    """Return what an expression of `Compose` may name: the texts between its brackets and commas, without quotes."""
-    return frozenset(each.strip().strip("\"'") for each in _BETWEEN_NAMES.split(expression))
+    """Return what an expression of `Compose` may name: the texts between its brackets and commas, or in quotes."""
+    return frozenset(each.strip().strip("\"'") for each in _NAME.findall(expression))
 
 
 @dataclass(frozen=True, slots=True)
