@@ -40,7 +40,7 @@ class Gone(MemoryStore):
 
 
 class Holding(LocalAdapter):
-    """A graph that has whatever is said over one relation."""
+    """A graph that states whatever is asked over one relation."""
 
     async def contains(self, facts: Collection[Fact]) -> frozenset[Fact]:
         return await super().contains(facts) | {each for each in facts if each.relation.local_part == "P1"}

@@ -174,7 +174,7 @@ class CheckEach:
         return {here.name: here for each in self._graphs.all if (here := each.known) is not None}
 
     async def _linked(self, numbers: Sequence[int], *, allow_unverified: bool) -> dict[str, Judged]:
-        """Return what graphs make of triples of the same things under terms of their own."""
+        """Return what graphs make of triples of the same things under their different terms."""
         opened = await self._opened()
         found = dict[str, Judged]()
         try:

@@ -77,7 +77,7 @@ function setUniforms({ matrix, width, height, pixelRatio, sizeRatio }: RenderPar
 export class Circles<N extends Attributes, E extends Attributes> extends NodeProgram<string, N, E> {
   constructor(gl: WebGLRenderingContext, forMouse: WebGLFramebuffer | null, sigma: Sigma<N, E>) {
     const layer = sigma.getCanvases().edges;
-    // A node that the mouse is on has a layer of its own.
+    // A node that the mouse is on is drawn on a separate layer.
     super(forMouse ? (layer?.getContext("webgl2") ?? layer?.getContext("webgl") ?? gl) : gl, null, sigma);
   }
 

@@ -32,7 +32,7 @@ test("a refusal says what is wanted, and metadata is where MCP has it", () => {
   ]);
 });
 
-test("each login asks for the resource with a state and a proof of its own, and keeps the verifier to itself", async () => {
+test("each login asks for the resource with a new state and proof, and keeps the verifier to itself", async () => {
   const logins = [await requestTo(METADATA, ISSUER, FORM, "read"), await requestTo(METADATA, ISSUER, FORM, "read")];
   assert.equal(new Set(logins.flatMap(([, asked]) => [asked.state, asked.verifier])).size, 4);
   const [address, asked] = logins[0] ?? assert.fail();

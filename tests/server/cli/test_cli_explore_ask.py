@@ -63,7 +63,7 @@ class Heard:
 
 
 async def ask(endpoint: str, question: str, heard: Heard, **more: object) -> CallToolResult:
-    """Ask in a session of its own."""
+    """Ask in a new session."""
     async with Client(endpoint) as client:
         return await client.call_tool("ask", {"question": question, **more}, progress_callback=heard)
 

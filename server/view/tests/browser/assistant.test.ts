@@ -100,7 +100,7 @@ describe("the page inside an assistant", { skip: missing, timeout: 300_000 }, ()
     assert.equal(await assistant.frame.locator("body").evaluate("document.documentElement.scrollHeight"), 500);
   });
 
-  test("APP-105: it has no tools of its own, and answers what it knows", async () => {
+  test("APP-105: it offers no tools, and answers what it knows", async () => {
     const assistant = await open("observe");
     const { error } = await assistant.request("tools/list");
     assert.equal(dataOf(error).code, -32601);
@@ -249,7 +249,7 @@ describe("the page inside an assistant", { skip: missing, timeout: 300_000 }, ()
     server.stop();
   });
 
-  test("what the host does not let it call is said once, and the rest goes on", async () => {
+  test("what the host does not let it call is reported once, and the rest goes on", async () => {
     const assistant = await open("GetNeighbor", { refused: ["Retrieve", "Degree", "GetPath"] });
     const { frame } = assistant;
     await assistant.call("GetNeighbor", { entity: FILM });

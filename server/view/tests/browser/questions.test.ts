@@ -62,7 +62,7 @@ describe("questions to the page", { skip: missing, timeout: 300_000 }, () => {
     llm.stop();
   });
 
-  test("Stop ends the calls to the model, and a key that it refuses is said", async () => {
+  test("Stop ends the calls to the model, and a key that it refuses is reported", async () => {
     const llm = await model(LOOK, 401);
     const server = await start(["explore", "sample:world", "--no-browser", ...llm.words]);
     const { page, context, troubles } = await open(browser, server.url);
