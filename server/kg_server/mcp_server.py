@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 import anyio
 from mcp.server import MCPServer
+from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import MCPServerError, ResourceError, ResourceNotFoundError, ToolError
@@ -40,13 +41,11 @@ from kg_server.graphs import GraphSet, ServedGraph, answered, graph_argument, gr
 from kg_server.naming.refusals import MAX_ECHO, is_about_unknown, unknown_name
 from kg_server.serving.messages import LISTEN
 from kg_server.serving.stdio import Channel, StdioLimits, standard_streams
-from kg_server.tool_list import Schema, listed
+from kg_server.tool_list import GRAPH, Schema, by_listed_names, is_absent, listed, naming_graphs
 from kg_server.view import DRAWN, FOR_APPS, VIEW_URI, view_app
 
 T = TypeVar("T")
 
-GRAPH: Final = "graph"
-"""The argument that names a graph, of every tool that asks one."""
 GRAPH_SCHEME: Final = "kg://"
 _ARGUMENTS: Final = TypeAdapter(dict[str, object])
 
@@ -55,6 +54,12 @@ logger = logging.getLogger(__name__)
 _OTHER_KINDS: Final = frozenset({"string_type", "list_type"})
 
 MAX_URI: Final = 4_000
+
+_LISTS: Final[Mapping[CacheableMethod, CacheHint]] = {
+    method: CacheHint(ttl_ms=3_600_000)
+    for method in ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
+}
+"""How long clients may cache lists, each for its own caller: what is added while a server runs is announced."""
 
 NEEDED_TOOLS: Final[Mapping[str, frozenset[str]]] = {
     "kg://schema": frozenset({"Schema"}),
@@ -65,13 +70,15 @@ NEEDED_TOOLS: Final[Mapping[str, frozenset[str]]] = {
 }
 """The tools that a prompt asks for, by its name, or whose answers a resource shows, by its URI or the start of it."""
 
-OTHER_NAMES: Final = {"node": "entity"}
-"""Names of arguments that are accepted, though others are listed: those of the papers."""
+
+def reading(graphs: GraphSet, title: str) -> ToolAnnotations:
+    """Return the hints of a tool that only reads graphs, with its title for people."""
+    return hints(title, reads=True, remote=graphs.remote)
 
 
-def reading(graphs: GraphSet) -> ToolAnnotations:
-    """Return the hints of a tool that only reads graphs; hints that it changes nothing are not needed."""
-    return ToolAnnotations(read_only_hint=True, open_world_hint=graphs.remote)
+def hints(title: str, *, reads: bool, remote: bool) -> ToolAnnotations:
+    """Return the hints of a tool, all of them: directories refuse a server where a title or a hint is missing."""
+    return ToolAnnotations(title=title, read_only_hint=reads, destructive_hint=False, open_world_hint=remote)
 
 
 class SextantServer(MCPServer[None]):
@@ -107,6 +114,7 @@ class SextantServer(MCPServer[None]):
             lifespan=_closing,
             subscriptions=events,
             extensions=[view_app()],
+            cache_hints=_LISTS,
         )
         self._listening = ListenHandler(events)
         self._lowlevel_server.add_request_handler(LISTEN, SubscriptionsListenRequestParams, self._listening)
@@ -170,7 +178,7 @@ class SextantServer(MCPServer[None]):
         Args:
             tool: The function.
             name: Its public name.
-            annotations: Its hints for clients.
+            annotations: Its hints for clients, with the title that people see.
             own_deadline: Whether it ends by itself, so that the server sets it no deadline.
             spans: Whether it asks all graphs where its argument `graph` names none, and opens them by itself.
             drawn: Whether hosts that show MCP Apps draw its answers.
@@ -180,10 +188,17 @@ class SextantServer(MCPServer[None]):
             self._left_out.add(name)
             return
         meta = DRAWN if drawn else FOR_APPS if for_apps else None
-        self.add_tool(tool, name=name, description=inspect.getdoc(tool), annotations=annotations, meta=meta)
+        self.add_tool(
+            tool,
+            name=name,
+            title=annotations.title,
+            description=inspect.getdoc(tool),
+            annotations=annotations,
+            meta=meta,
+        )
         found = self._tool_manager.get_tool(name)
         assert found is not None  # noqa: S101 - it was added the line before
-        self._arguments[name] = _naming_graphs(found.parameters["properties"], self._graphs)
+        self._arguments[name] = naming_graphs(found.parameters["properties"], self._graphs)
         if own_deadline:
             self._unlimited.add(name)
         if spans:
@@ -245,10 +260,11 @@ class SextantServer(MCPServer[None]):
         if not caller().may_call(name):
             allowed = ", ".join(self.callable_tools()) or "none"
             raise MCPError(code=INVALID_PARAMS, message=f"This caller may not call {name}. It may call: {allowed}.")
-        arguments = _by_listed_names(arguments, known)
+        arguments = by_listed_names(arguments, known)
         for argument in arguments:
             if argument not in known:
                 raise ToolError(unknown_name(name, "argument", argument, known))
+        arguments = {each: value for each, value in arguments.items() if not is_absent(value, known[each])}
         timeout_s = self._timeout_s
         place = ""
         named = graph_names(arguments.get(GRAPH)) is not None
@@ -257,7 +273,7 @@ class SextantServer(MCPServer[None]):
             if self._graphs is not None and GRAPH in known and name not in self._spanning:
                 place = self._graphs.asked_in(graphs if named else ())
             if named:
-                arguments = {**arguments, GRAPH: graph_argument(name, graphs, takes_list="items" in known[GRAPH])}
+                arguments = {**arguments, GRAPH: graph_argument(name, graphs, takes_list="anyOf" in known[GRAPH])}
             timeout_s = self._seconds(graphs)
             with watching_completeness():
                 most_s = None if name in self._unlimited else timeout_s
@@ -387,25 +403,6 @@ class SextantServer(MCPServer[None]):
 def _is_of(named: str, place: str) -> bool:
     """Return whether a resource or a prompt has a name, or begins with one that is only the beginning of others."""
     return place == named or (named.endswith(("/", ":")) and place.startswith(named))
-
-
-def _naming_graphs(properties: dict[str, Schema], graphs: GraphSet | None) -> dict[str, Schema]:
-    """Return the arguments of a tool, among them the one that names graphs only where there are several."""
-    if GRAPH not in properties:
-        return properties
-    argument = properties.pop(GRAPH)
-    if graphs is not None and graphs.several:
-        names: Schema = {"enum": list(graphs.names)}
-        takes_list = any(each.get("type") == "array" for each in argument.get("anyOf", ()))
-        # The names once: a text of any other name is refused as well.
-        properties[GRAPH] = {"type": ["string", "array"], "items": names} if takes_list else names
-    return properties
-
-
-def _by_listed_names(arguments: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
-    """Return arguments by the names that are listed; others that they may come by stay what they are when both come."""
-    old = {old: new for old, new in OTHER_NAMES.items() if old not in known and new in known and new not in arguments}
-    return {old.get(name, name): value for name, value in arguments.items()}
 
 
 @asynccontextmanager

@@ -76,16 +76,16 @@ class Tools:
 
     def provide(self, server: SextantServer) -> None:
         """Add every tool that a graph supports."""
-        reads = reading(self._graphs)
-        server.provide(self.observe, "observe", reads, drawn=True)
-        server.provide(self.retrieve, "Retrieve", reads, spans=True)
-        server.provide(self.get_neighbor, "GetNeighbor", reads, drawn=True)
-        server.provide(self.get_path, "GetPath", reads, drawn=True)
-        server.provide(self.feature, "Feature", reads)
-        server.provide(self.degree, "Degree", reads)
-        server.provide(self.schema, "Schema", reads)
+        reads = partial(reading, self._graphs)
+        server.provide(self.observe, "observe", reads("Explore entities"), drawn=True)
+        server.provide(self.retrieve, "Retrieve", reads("Find entities"), spans=True)
+        server.provide(self.get_neighbor, "GetNeighbor", reads("Look up facts"), drawn=True)
+        server.provide(self.get_path, "GetPath", reads("Find paths"), drawn=True)
+        server.provide(self.feature, "Feature", reads("Look up values"))
+        server.provide(self.degree, "Degree", reads("Count neighbours"))
+        server.provide(self.schema, "Schema", reads("Describe the graph"))
         if any(each.answers_sparql for each in self._graphs.all):
-            server.provide(self.sparql, "Sparql", reads, own_deadline=True)
+            server.provide(self.sparql, "Sparql", reads("Query with SPARQL"), own_deadline=True)
 
     async def observe(
         self,
@@ -98,9 +98,10 @@ class Tools:
         max_tokens: Tokens = None,
         graph: GraphName = None,
     ) -> Annotated[CallToolResult, ObserveResult]:
-        """Look ahead: show the relations up to `hops` away from entities, those most like the question first.
+        """Find which facts around some entities bear on a question, when it is unclear what to look up.
 
-        Every relation of the entities is named. Each hop keeps `top_n` triples and follows the best `top_percent`.
+        Shows relations up to `hops` away, those most like the question first. Every relation of the entities is named.
+        Each hop keeps `top_n` triples and follows the best `top_percent`.
         """
         await load("kg_server.observation.answer")
         from kg_server.observation.answer import observation
@@ -142,7 +143,7 @@ class Tools:
         type: ClassId | None = None,
         graph: GraphName = None,
     ) -> Annotated[CallToolResult, CandidatesResult]:
-        """Find the entities that a text, or each of a list, names or describes.
+        """Find who or what a text, or each of a list, names or describes: people, places, things.
 
         `match` is exact, close (misspelled), loose (similar only) or none. `type` keeps only instances of a class.
         """
@@ -184,9 +185,10 @@ class Tools:
         max_tokens: Tokens = None,
         graph: GraphName = None,
     ) -> Annotated[CallToolResult, NeighborsResult]:
-        """Show the triples around an entity: what it points to (out), what points to it (in), or both.
+        """Look up who or what an entity is related to: its author, its place of birth, its members.
 
-        A hub is sampled across its relations, with their counts; go on with `cursor`, or name a relation.
+        Shows the triples that point from it (out), to it (in), or both. A hub is sampled across its relations, with
+        their counts; go on with `cursor`, or name a relation.
         `details` adds qualifiers, references, annotations and named graphs.
         """
         await load("kg_server.answers.neighbors")
@@ -223,9 +225,10 @@ class Tools:
         max_tokens: Tokens = None,
         graph: GraphNames = None,
     ) -> Annotated[CallToolResult, PathsResult]:
-        """Show how two entities are linked, by paths in either direction, the shortest first.
+        """Find how two entities are connected: through whom or what, by which relations.
 
-        `question` puts those most like it first. Hubs and types are walked only with avoid_hubs=false.
+        Paths run in either direction, the shortest first. `question` puts those most like it first.
+        Hubs and types are walked only with avoid_hubs=false.
         """
         await load("kg_server.answers.paths")
         from kg_server.answers.paths import paths_between
@@ -252,7 +255,7 @@ class Tools:
     async def feature(
         self, entity: EntityId, feature: FeatureId | None = None, graph: GraphName = None
     ) -> Annotated[CallToolResult, FeaturesResult]:
-        """Show an entity's literal values, such as dates, or those of one feature."""
+        """Look up when, how large or how much: an entity's dates, numbers, texts, or those of one feature."""
         await load("kg_server.answers.features")
         from kg_server.answers.features import features_of
 
@@ -272,7 +275,7 @@ class Tools:
         direction: Direction = "both",
         graph: GraphName = None,
     ) -> Annotated[CallToolResult, DegreeResult]:
-        """Count an entity's distinct neighbours, also by relation."""
+        """Count how many neighbours an entity has: children, members, works; in all and by relation."""
         await load("kg_server.answers.degree")
         from kg_server.answers.degree import degree_of
 
@@ -291,9 +294,9 @@ class Tools:
     async def schema(
         self, about: Text | None = None, max_tokens: Tokens = None, graph: GraphName = None
     ) -> Annotated[CallToolResult, SchemaResult]:
-        """Show what the graph knows: its classes, and how many instances have which relation or value.
+        """Find what the graph knows: which classes, relations and values, and how many things have them.
 
-        `about` a class tells all of it; about another word, the relations and features like it.
+        `about` a class shows all of it; about another word, the relations and features like it.
         """
         await load("kg_server.schema_view")
         from kg_server.schema_view import schema_view
@@ -316,9 +319,9 @@ class Tools:
         timeout_s: Annotated[float, Field(gt=0, le=3_600)] = 10,
         graph: GraphName = None,
     ) -> Annotated[CallToolResult, SparqlResult]:
-        """Run a read-only SPARQL 1.1 query; the graph's prefixes are declared.
+        """Answer a question by a read-only SPARQL 1.1 query.
 
-        A name may stand for any id: ?x a @"city"; @"country" @"Japan".
+        The graph's prefixes are declared. A name may stand for any id: ?x a @"city"; @"country" @"Japan".
         Subclasses and inverses count only where the query walks them.
         """
         here = await self._graphs.opened(graph)

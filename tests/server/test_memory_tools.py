@@ -1,4 +1,3 @@
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -213,20 +212,6 @@ async def test_more_triples_than_one_call_takes_are_refused_and_none_is_kept(
     )
     assert none.text == many.text.replace("are 3", "are 0")
     assert (held.data["total"], kept.data["added"]) == (1, 1)
-
-
-async def test_both_tools_cost_little_in_the_list_and_say_what_they_do_to_the_world(
-    tokyo: LocalAdapter, tmp_path: Path
-) -> None:
-    async with remembering(tokyo, tmp_path, settings=Settings()) as memory:
-        tools = {tool.name: tool for tool in (await memory.client.list_tools()).tools}
-    hints = {name: tool.annotations for name, tool in tools.items() if tool.annotations is not None}
-    assert list(tools) == list(hints) == ["memory-append", "memory-read"]
-    append, read = hints["memory-append"], hints["memory-read"]
-    assert (append.read_only_hint, append.destructive_hint) == (False, False)
-    assert read.read_only_hint is True
-    listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools.values()]
-    assert len(json.dumps(listed, ensure_ascii=False, separators=(",", ":"))) / 3 <= 500
 
 
 PASTED = [

@@ -11,7 +11,6 @@ import pytest
 from benchmarks.world.questions import GRAPH
 from mcp import Client, MCPError
 from mcp.types import PromptReference
-from pydantic import TypeAdapter
 
 from calls import Reply, reply_of, rows
 from cli_runs import write_graph
@@ -20,7 +19,6 @@ from kg_adapters.errors import BackendUnavailable, KGError
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.open_options import OnProgress
 from kg_adapters.protocol import KGAdapter
-from kg_server.answers.results import token_count
 from kg_server.app import build_server
 from kg_server.commands.graphs import opening
 from kg_server.graphs import GraphSet, Opener, ServedGraph
@@ -244,24 +242,6 @@ async def test_one_graph_takes_no_argument_that_names_it(tokyo: LocalAdapter) ->
         refused = reply_of(await client.call_tool("Degree", {"entity": "Q17", "graph": "tokyo"}))
     assert not [tool.name for tool in tools if "graph" in tool.input_schema["properties"]]
     assert (refused.is_error, refused.text.split(".")[0]) == (True, "Degree has no argument 'graph'")
-
-
-async def test_the_tool_list_of_five_graphs_is_small(tokyo: LocalAdapter) -> None:
-    async def opener(_: OnProgress) -> KGAdapter:
-        return tokyo
-
-    settings = Settings()
-    names = ("people", "films", "wikidata", "companies", "old-films")
-    graphs = set_of(settings, *((name, opener) for name in names))
-    async with Client(build_server(graphs, settings)) as client:
-        tools = (await client.list_tools()).tools
-        instructions = str(client.instructions)
-    listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
-    assert token_count(json.dumps(listed, separators=(",", ":"))) <= 3_000
-    assert token_count(instructions) <= 450
-    taking = {tool.name: tool.input_schema["properties"].get("graph") for tool in tools}
-    assert {name for name, argument in taking.items() if argument is None} == {"memory-read"}
-    assert TypeAdapter(dict[str, list[str]]).validate_python(taking["Retrieve"]) == {"enum": list(names)}
 
 
 async def test_a_graph_that_could_not_be_opened_is_tried_again_after_a_pause() -> None:

@@ -19,7 +19,7 @@ LONG_ID = "http://example.org/" + "x" * 1_900
 
 
 async def test_a_wrong_value_is_repeated_as_the_caller_wrote_it(tokyo: LocalAdapter) -> None:
-    assert "entity=null:" in await refusal(tokyo, "Degree", node=None)
+    assert "limit=[null]:" in await refusal(tokyo, "GetNeighbor", entity="Q1490", limit=[None])
     assert "entity=true:" in await refusal(tokyo, "Degree", node=True)
     assert 'entity={"a": ["b"]}:' in await refusal(tokyo, "Degree", node={"a": ["b"]})
     assert "limit='many':" in await refusal(tokyo, "GetNeighbor", entity="Q1490", limit="many")

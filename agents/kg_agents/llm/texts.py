@@ -92,7 +92,9 @@ def read_json(text: str | bytes, *, allow_nan: bool = True) -> object:
 _LIST: Final = TypeAdapter(list[object])
 _PROPERTIES_OF: Final = TypeAdapter(dict[str, dict[str, object]])
 _KEPT: Final = frozenset({"type", "properties", "items", "required", "enum", "description"})
-"""What of a schema is kept; of other keys, such as `anyOf`, only what they lead to."""
+"""What of a schema is kept, beside the alternatives of `anyOf` where there are several besides null."""
+_ITEMS: Final = "items"
+_ANY_OF: Final = "anyOf"
 _PROPERTIES: Final = "properties"
 _SAID: Final = "description"
 
@@ -130,8 +132,10 @@ class ShortSchemas:
             self.said.add(text)
         for name, each in _properties(kept).items():
             kept[_PROPERTIES] = {**_properties(kept), name: self._once(each)}
-        if "items" in kept:
-            kept["items"] = self._once(_OBJECT.validate_python(kept["items"]))
+        if _ITEMS in kept:
+            kept[_ITEMS] = self._once(_OBJECT.validate_python(kept[_ITEMS]))
+        if _ANY_OF in kept:
+            kept[_ANY_OF] = [self._once(each) for each in _alternatives(kept)]
         return kept
 
 
@@ -139,19 +143,39 @@ def _properties(schema: Mapping[str, object]) -> dict[str, dict[str, object]]:
     return _PROPERTIES_OF.validate_python(schema.get(_PROPERTIES, {}))
 
 
+def _alternatives(schema: Mapping[str, object]) -> list[dict[str, object]]:
+    """Return the forms that a schema allows besides null, each of one type; none where it has one form only."""
+    listed = _LIST.validate_python(schema.get(_ANY_OF) or schema.get("oneOf") or [])
+    forms = [_OBJECT.validate_python(each) for each in listed]
+    if isinstance(kinds := schema.get("type"), list):
+        form = {name: each for name, each in schema.items() if name in {_ITEMS, _PROPERTIES, "required", "enum"}}
+        forms = [{**form, "type": kind} for kind in _LIST.validate_python(kinds)]
+    return [each for each in forms if each.get("type") != "null"]
+
+
 def _short(schema: Mapping[str, object], known: Mapping[str, object]) -> dict[str, object]:
-    """Return a schema with the kinds that it refers to in their place; what may be missing need not be null."""
+    """Return a schema that every service takes: no references, no lists of types, no arrays or enums without a type.
+
+    What may be missing need not be null.
+    """
     definitions = {**known, **_OBJECT.validate_python(schema.get("$defs", {}))}
     if isinstance(reference := schema.get("$ref"), str):
         return _short(_OBJECT.validate_python(definitions[reference.rpartition("/")[2]]), definitions)
-    chosen = [_OBJECT.validate_python(each) for each in _LIST.validate_python(schema.get("anyOf", []))]
-    given = next((each for each in chosen if each.get("type") != "null"), dict[str, object]())
-    short = {name: each for name, each in {**given, **schema}.items() if name in _KEPT}
+    if forms := _alternatives(schema):
+        rest = {name: each for name, each in schema.items() if name not in {"type", _ANY_OF, "oneOf"}}
+        if len(forms) == 1:
+            return _short({**forms[0], **rest}, definitions)
+        about = {_SAID: rest[_SAID]} if _SAID in rest else {}
+        return {_ANY_OF: [_short(each, definitions) for each in forms], **about}
+    short = {name: each for name, each in schema.items() if name in _KEPT}
+    if "enum" in short:
+        short["enum"] = values = [each for each in _LIST.validate_python(short["enum"]) if each is not None]
+        short.setdefault("type", "string" if all(isinstance(each, str) for each in values) else "number")
     if short.get("type") == "object":
         # What the model says of itself is for people who read the code.
         short.pop(_SAID, None)
     if _PROPERTIES in short:
         short[_PROPERTIES] = {name: _short(each, definitions) for name, each in _properties(short).items()}
-    if "items" in short:
-        short["items"] = _short(_OBJECT.validate_python(short["items"]), definitions)
+    if short.pop(_ITEMS, None) is not None or short.get("type") == "array":
+        short[_ITEMS] = _short(_OBJECT.validate_python(schema.get(_ITEMS) or {"type": "string"}), definitions)
     return short

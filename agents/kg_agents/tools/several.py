@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Self
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from kg_agents.evidence.matching import fold
 from kg_agents.evidence.values import EntityMatch, IdLabels, in_graph, split_graph
@@ -24,6 +24,12 @@ class _Names(BaseModel):
 
 class _Graph(_Names):
     items: _Names = _Names()
+    any_of: tuple[_Names, ...] = Field(default=(), alias="anyOf")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that it may hold, one or a list of them."""
+        return next((each.enum for each in (self, self.items, *self.any_of) if each.enum), ())
 
 
 class _Arguments(BaseModel):
@@ -41,8 +47,8 @@ def graphs_of(tools: Iterable[Function]) -> tuple[str, ...]:
             argument = _Schema.model_validate(tool.parameters).properties.graph
         except ValidationError:
             continue
-        if names := argument.enum or argument.items.enum:
-            return names
+        if argument.names:
+            return argument.names
     return ()
 
 

@@ -12,10 +12,10 @@ from urllib.parse import quote
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream
 from mcp.server.mcpserver import Context
-from mcp.types import CallToolResult, ToolAnnotations
+from mcp.types import CallToolResult
 from pydantic import Field
 
-from kg_adapters.errors import BackendError, InvalidRequest, KGError
+from kg_adapters.errors import BackendError, KGError
 from kg_agents.evidence.answers import AgentAnswer
 from kg_agents.evidence.answers import Status as Outcome
 from kg_agents.evidence.values import split_graph, without_graph
@@ -39,6 +39,7 @@ from kg_server.commands.answering import (
 from kg_server.commands.run_view import doing, lines_of
 from kg_server.concurrency import load
 from kg_server.graphs import GraphName, GraphSet
+from kg_server.mcp_server import hints
 from kg_server.settings import Settings
 from kg_server.tools import EntityId, Text
 
@@ -79,8 +80,8 @@ class AskTool:
 
     def provide(self) -> None:
         """Add the tool."""
-        hints = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=True)
-        self._server.provide(self.ask, "ask", hints, own_deadline=True, spans=True, for_apps=True)
+        asking = hints("Ask a model", reads=False, remote=True)
+        self._server.provide(self.ask, "ask", asking, own_deadline=True, spans=True, for_apps=True)
 
     async def ask(
         self,
@@ -94,8 +95,6 @@ class AskTool:
 
         The lines of the record come as progress.
         """
-        if not question.strip():
-            raise InvalidRequest("The question is blank.")
         await load("openai", "kg_agents.running")
         settings = self._settings if graph is None or not self._settings.graphs else self._settings.of(graph)
         asked = question_of(settings, question, agent or usual_method(settings, ()), tuple(entities), ())
@@ -104,6 +103,7 @@ class AskTool:
             path = new_trace(folder, question)
         trace = f"{TRACE_URI}/{quote(path.stem)}"
         list_record(self._server, trace, question, lambda: record_of(path))
+        await context.notify_resources_changed()
         messages: list[str] = []
         async with _reported(context) as report:
             watcher = Watcher(on_begin=lambda what: report(json_text({"kind": "doing", "text": doing(what)})))

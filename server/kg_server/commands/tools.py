@@ -80,7 +80,8 @@ class Argument(BaseModel):
         bounds = (("at least", self.minimum), ("at most", self.maximum))
         default = "required" if required else "" if self.default is None else f"default {json.dumps(self.default)}"
         about = (default, *(f"{word} {bound:g}" for word, bound in bounds if bound is not None), self.description)
-        return name, "|".join(self.enum) or " or ".join(self.types) or "any", "; ".join(filter(None, about))
+        choices = [each for form in (self, *self.any_of) for each in form.enum]
+        return name, "|".join(choices) or " or ".join(self.types) or "any", "; ".join(filter(None, about))
 
     def read(self, name: str, text: str) -> object:
         """Return the value that a text stands for; a text that does not fit stays one, which the tool refuses.

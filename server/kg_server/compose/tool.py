@@ -75,7 +75,7 @@ class ComposeTool:
 
     def provide(self, server: SextantServer) -> None:
         """Add the tool."""
-        server.provide(self.compose, "Compose", reading(self._graphs), drawn=True)
+        server.provide(self.compose, "Compose", reading(self._graphs, "Count, rank and sum"), drawn=True)
 
     async def compose(
         self,
@@ -86,7 +86,7 @@ class ComposeTool:
         max_tokens: Annotated[int | None, Field(ge=500, le=MOST_TOKENS)] = None,
         graph: GraphNames = None,
     ) -> Annotated[CallToolResult, ComposeResult]:
-        """Count, filter, rank, group and add up in one call, or several.
+        """Find how many, the most, the oldest, the average, the total, or what meets several conditions.
 
         Neighbor[node, relation], Feature, Degree, Retrieve[text], Type[class] (subclasses too), Count,
         Union, Intersect, Minus[a, b], Where[a, population > 1000, capital = none], Top, Bottom[a, by, n],

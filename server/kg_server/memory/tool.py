@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 import anyio
 from mcp.server.mcpserver import ResourceSecurity
 from mcp.shared.exceptions import MCPError
-from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, ToolAnnotations
+from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult
 from pydantic import Field
 
 from kg_adapters.errors import InvalidRequest, KGError
@@ -17,7 +17,7 @@ from kg_server.answers.results import Answer, Result
 from kg_server.callers import caller
 from kg_server.concurrency import load, off_loop
 from kg_server.graphs import GraphName, GraphSet
-from kg_server.mcp_server import SextantServer, reading
+from kg_server.mcp_server import SextantServer, hints, reading
 from kg_server.memory.store import KeptFact, MemoryLimits, MemoryStore
 from kg_server.names import Names, names_of
 from kg_server.settings import Settings
@@ -106,10 +106,10 @@ class MemoryTools:
         server.provide(
             self.append,
             "memory-append",
-            ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=self._graphs.remote),
+            hints("Keep evidence", reads=False, remote=self._graphs.remote),
             spans=True,
         )
-        server.provide(self.read, "memory-read", reading(self._graphs), spans=True, drawn=True)
+        server.provide(self.read, "memory-read", reading(self._graphs, "Read evidence"), spans=True, drawn=True)
         if not {"memory-append", "memory-read"}.isdisjoint(server.tool_names):
             server.needs.append(("memory store", self.check))
         # Everything below the scheme comes here: the SDK logs the addresses, so the handles, that it refuses itself.
@@ -136,8 +136,9 @@ class MemoryTools:
         allow_unverified: bool = False,
         graph: GraphName = None,
     ) -> Annotated[CallToolResult, AppendedResult]:
-        """Keep triples as evidence, each on the path that leads to its head; the first call gives a handle.
+        """Keep the triples that answer a question, as evidence.
 
+        The first call gives a handle. Each triple stands on the path that leads to its head.
         One that is not in the graph is refused, or with allow_unverified marked.
         """
         await load("kg_server.memory.answer", "kg_server.memory.several", "kg_server.memory.sqlite_storage")
@@ -195,7 +196,7 @@ class MemoryTools:
         return {"": await names_of((await self._graphs.opened()).adapter, terms, max_tokens=max_tokens)}
 
     async def read(self, memory: Handle, cursor: Cursor | None = None) -> Annotated[CallToolResult, MemoryResult]:
-        """Show the paths of a memory."""
+        """Show which triples were kept in a memory, as paths."""
         return (await self._page(memory.strip(), cursor, self._settings.max_tokens)).to_mcp()
 
     async def _page(self, handle: str, cursor: str | None, max_tokens: int) -> Answer:

@@ -13,10 +13,10 @@ import {
   type Triple,
   tableOf,
 } from "./facts";
-import { countOf, countsById, type Data, isData, rowsOf, textOf, textsById, textsOf } from "./json";
+import { countOf, countsById, type Data, rowsOf, textOf, textsById } from "./json";
 import { Lexicon } from "./lexicon";
 import { NOWHERE, type Place } from "./links";
-import { type Call, type Endpoint, type OnProgress, type Outcome, paged, type Tool } from "./mcp";
+import { type Call, type Endpoint, graphsOf, type OnProgress, type Outcome, paged, type Tool } from "./mcp";
 import { EMPTY, isolated, type Scene, shownOf, toggled, withEverything, withFacts, withoutNode } from "./scene";
 import { type Run, readTrace, replayed } from "./trace";
 
@@ -93,8 +93,8 @@ export class App {
   /** The graphs to choose from; none where one is served, and its tools have no such argument. */
   get graphs(): string[] {
     for (const tool of this.tools.values()) {
-      const given = tool.properties.graph;
-      if (isData(given) && Array.isArray(given.enum)) return textsOf(given.enum);
+      const names = graphsOf(tool.properties);
+      if (names.length > 0) return names;
     }
     return [];
   }

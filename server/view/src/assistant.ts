@@ -5,7 +5,7 @@ import { button, byId, plain, reasonOf } from "./dom";
 import { Host, HostRefused } from "./host";
 import { countOf, type Data, dataOf, textOf, textsOf } from "./json";
 import { webAddress } from "./links";
-import { outcomeOf, type Tool } from "./mcp";
+import { graphsOf, outcomeOf, type Tool } from "./mcp";
 import { Page } from "./page";
 import { Search } from "./search";
 
@@ -35,8 +35,8 @@ export async function assist(): Promise<void> {
   let told = "";
   let isSeen = true;
 
-  const { graph } = dataOf(dataOf(info.inputSchema).properties);
-  if (graph) properties.graph = { enum: dataOf(graph).enum ?? dataOf(dataOf(graph).items).enum };
+  const graphs = graphsOf(dataOf(dataOf(info.inputSchema).properties));
+  if (graphs.length > 0) properties.graph = { enum: graphs };
   for (const name of serverTools ? [...SPARED, ...CALLED] : [])
     tools.set(name, { name, properties: name === UNBOUND ? {} : properties, remote: true });
 

@@ -1,6 +1,6 @@
 // A client of the MCP endpoint that serves this page: JSON-RPC over streamable HTTP.
 
-import { type Data, dataOf, isData, textOf } from "./json";
+import { type Data, dataOf, isData, textOf, textsOf } from "./json";
 
 export interface Tool {
   readonly name: string;
@@ -36,6 +36,13 @@ export interface ServerInfo {
 
 const VERSION = "2025-11-25";
 const MOST_PAGES = 100;
+
+/** The graphs that the arguments of a tool name, as one or as a list; none where it takes none. */
+export function graphsOf(properties: Data): string[] {
+  const { anyOf, ...one } = dataOf(properties.graph);
+  const forms: unknown[] = Array.isArray(anyOf) ? anyOf : [one];
+  return forms.flatMap((form) => textsOf(dataOf(form).enum));
+}
 
 /** Read page by page, each by the cursor that the one before gave; return whether that came to an end. */
 export async function paged(read: (cursor: Data) => Promise<unknown>): Promise<boolean> {

@@ -196,7 +196,7 @@ async def test_two_runs_at_once_are_told_apart(tmp_path: Path) -> None:
     [
         (Failure(401, {"error": {"message": f"Bad key {KEY}"}}), QUESTION, "Bad key …. Check the API key."),
         (Failure(404, {"error": {"message": "no m"}}), QUESTION, "no m. Check the model's name and the base URL."),
-        ("x", " ", "The question is blank."),
+        ("x", " ", "question is missing."),
         ("x", "Where?", "Free space there, or set data_folder to another folder."),
     ],
     ids=["a refused key", "an unknown model", "a blank question", "no folder for records"],
