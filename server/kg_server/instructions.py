@@ -21,10 +21,12 @@ ELSEWHERE: Final = "elsewhere, Schema tells what it knows"
 UNREACHED: Final = "could not be reached when it was last asked"
 MAX_LINE: Final = 60
 MAX_REASON: Final = 100
+MAX_LENGTH: Final = 2_048
+"""How many characters instructions have at most: some hosts cut longer ones."""
 INSTRUCTIONS: Final = """\
 {beginning}
 {ways}
-Ids: {ids} A name that is exactly one thing's stands for its id. Results show both, as in `label (id)`.
+{graphs}Ids: {ids} A name that is exactly one thing's stands for its id. Results show both, as in `label (id)`.
 Every typed answer has `status`, `knowledge` and `summary`.
 Paging: an answer that is cut says so and gives a cursor or a narrower call. An empty one says whether the graph \
 denies it or does not know.
@@ -59,8 +61,19 @@ def instructions_for(graphs: GraphSet, tools: Collection[str], lines: Sequence[s
     parts = [f"{question}, {' or '.join(ways)}" for question, ways in known if ways]
     if KEEPING in tools:
         parts.append(f"then {KEEPING} keeps the triples that answer")
-    beginning = "\n".join((SEVERAL, *lines)) if graphs.several else _beginning(graphs.first, tools, about)
-    return INSTRUCTIONS.format(beginning=beginning, ids=ids, ways=f"By question: {'; '.join(parts)}.")
+    beginning = SEVERAL if graphs.several else _beginning(graphs.first, tools, about)
+    filled = partial(INSTRUCTIONS.format, beginning=beginning, ids=ids, ways=f"By question: {'; '.join(parts)}.")
+    return filled(graphs=_fitting(lines, MAX_LENGTH - len(filled(graphs=""))))
+
+
+def _fitting(lines: Sequence[str], most: int) -> str:
+    """Return lines in so many characters: where they do not fit, the first ones, and how many more there are."""
+    for shown in range(len(lines), -1, -1):
+        more = [] if shown == len(lines) else [f"and {len(lines) - shown} more graphs"]
+        text = "".join(f"{each}\n" for each in (*lines[:shown], *more))
+        if len(text) <= most:
+            return text
+    return ""
 
 
 def _beginning(graph: ServedGraph, tools: Collection[str], about: str) -> str:

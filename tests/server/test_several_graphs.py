@@ -190,9 +190,10 @@ async def test_instructions_and_the_schema_begin_with_a_line_for_each_graph(tmp_
         of_one = await served.call("Schema", graph="cities")
     lines = instructions.splitlines()
     assert "`graph`" in lines[0]
-    assert lines[1].startswith("japan: 2 things")
-    assert [line.partition(":")[0] for line in lines[1:4]] == ["japan", "cities", "wikidata"]
-    assert schema.lines[:3] == lines[1:4]
+    assert lines[1].startswith("By question: ")
+    assert lines[2].startswith("japan: 2 things")
+    assert [line.partition(":")[0] for line in lines[2:5]] == ["japan", "cities", "wikidata"]
+    assert schema.lines[:3] == lines[2:5]
     assert "wikidata: " not in of_one.text
     assert [each.summary.partition(":")[0] for each in (schema, of_one)] == ["Graph 'japan'", "Graph 'cities'"]
 

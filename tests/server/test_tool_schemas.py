@@ -1,6 +1,7 @@
 """What hosts read of the tools: schemas that every service takes, titles and hints, and what all of it costs."""
 
 import json
+from pathlib import Path
 
 import pytest
 from mcp import Client
@@ -157,6 +158,23 @@ async def test_a_call_succeeds_whose_host_fills_in_every_argument(graphs: KGAdap
             assert set(arguments) == set(tool.input_schema["properties"])
             reply = reply_of(await client.call_tool(tool.name, arguments))
             assert not reply.is_error, (arguments, reply.text)
+
+
+@pytest.mark.parametrize("number", [0, 5, 60])
+async def test_instructions_fit_where_hosts_cut_them_and_begin_with_the_tool_for_each_kind_of_question(
+    tokyo: LocalAdapter, tmp_path: Path, number: int
+) -> None:
+    notes = tmp_path / "notes.md"
+    notes.write_text("## About\n" + "Cities, their countries and what is known of them. " * 50)
+    names = tuple(f"graph-{each}" for each in range(number))
+    settings = Settings(notes=None if names else notes)
+    server = build_server(served(tokyo, names), settings, None if names else await tokyo.profile())
+    async with Client(server) as client:
+        lines = str(client.instructions).splitlines()
+    assert len("\n".join(lines)) <= 2_048
+    assert [line.partition(":")[0] for line in lines[1:3]] == ["By question", "graph-0" if names else "Ids"]
+    told = sum(line.startswith("graph-") for line in lines)
+    assert (told < number, f"and {number - told} more graphs" in lines) == (number == 60, number == 60)
 
 
 async def test_lists_may_be_cached_for_an_hour_by_anyone_where_nobody_logs_in(tokyo: LocalAdapter) -> None:
