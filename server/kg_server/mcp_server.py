@@ -41,7 +41,7 @@ from kg_server.graphs import GraphSet, ServedGraph, answered, graph_argument, gr
 from kg_server.naming.refusals import MAX_ECHO, is_about_unknown, unknown_name
 from kg_server.serving.messages import LISTEN
 from kg_server.serving.stdio import Channel, StdioLimits, standard_streams
-from kg_server.tool_list import GRAPH, Schema, by_listed_names, is_absent, listed, naming_graphs
+from kg_server.tool_list import GRAPH, Schema, as_list, by_listed_names, is_absent, listed, naming_graphs
 from kg_server.view import DRAWN, FOR_APPS, VIEW_URI, view_app
 
 T = TypeVar("T")
@@ -264,7 +264,8 @@ class SextantServer(MCPServer[None]):
         for argument in arguments:
             if argument not in known:
                 raise ToolError(unknown_name(name, "argument", argument, known))
-        arguments = {each: value for each, value in arguments.items() if not is_absent(value, known[each])}
+        present = {each: value for each, value in arguments.items() if not is_absent(value, known[each])}
+        arguments = {each: as_list(value, known[each]) for each, value in present.items()}
         timeout_s = self._timeout_s
         place = ""
         named = graph_names(arguments.get(GRAPH)) is not None
@@ -464,7 +465,11 @@ def _bad_arguments(name: str, error: ValidationError, known: Mapping[str, Schema
             problems.append(f"{where}={_given(each['input'])}: it begins like a JSON list, but is not valid JSON")
         else:
             problems.append(f"{item}{where}={_given(each['input'])}: {in_plain_words(each['msg'])}")
-        if each["type"] == "list_type" and len(each["loc"]) == 1 and (examples := known[where].get("examples")):
+        if (
+            each["type"] in {"list_type", "missing"}
+            and len(each["loc"]) == 1
+            and (examples := known[where].get("examples"))
+        ):
             problems[-1] += f". Expected a list such as {' or '.join(map(json.dumps, examples))}"
     return f"{name} was called with wrong arguments: {'; '.join(dict.fromkeys(problems))}."
 

@@ -80,6 +80,13 @@ def is_absent(value: object, argument: Schema) -> bool:
     return value is None or blank or (zero and "default" in argument)
 
 
+def as_list(value: object, argument: Schema) -> object:
+    """Return a text as the list of its lines where an argument takes nothing but a list; JSON is read elsewhere."""
+    if argument.get("type") != "array" or not isinstance(value, str) or value.lstrip().startswith("["):
+        return value
+    return value.splitlines()
+
+
 def by_listed_names(arguments: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
     """Return arguments by the names that are listed; others that they may come by stay what they are when both come."""
     old = {old: new for old, new in OTHER_NAMES.items() if old not in known and new in known and new not in arguments}

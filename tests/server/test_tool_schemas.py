@@ -137,6 +137,33 @@ async def test_null_and_blank_and_zero_stand_for_an_optional_argument_that_is_ab
         assert not read.is_error, read.text
 
 
+async def test_a_list_may_come_as_json_text_as_lines_or_as_its_only_item(tokyo: LocalAdapter) -> None:
+    async with Client(build_server(tokyo, UNHURRIED)) as client:
+        for tool, given, argument, forms in (
+            ("observe", {"question": "Where is it?"}, "entities", (["Tokyo"], '["Tokyo"]', "Tokyo")),
+            (
+                "memory-append",
+                {},
+                "triples",
+                (
+                    [["Tokyo", "country", "Japan"]],
+                    '[["Tokyo", "country", "Japan"]]',
+                    ["Tokyo", "country", "Japan"],
+                    '["Tokyo", "country", "Japan"]',
+                    ["Tokyo | country | Japan"],
+                    "Tokyo | country | Japan",
+                ),
+            ),
+            ("memory-append", {}, "triples", (["Tokyo | country | Japan", "Tokyo | capital | Shinjuku"],) * 2),
+            ("Retrieve", {}, "text", (["Tokyo", "Japan"], '["Tokyo", "Japan"]')),
+        ):
+            replies = [reply_of(await client.call_tool(tool, {**given, argument: form})) for form in forms]
+            assert not any(reply.is_error for reply in replies), [reply.text for reply in replies]
+            assert len({reply.text.replace(str(reply.data.get("memory")), "") for reply in replies}) == 1
+        many = reply_of(await client.call_tool("memory-append", {"triples": "Tokyo | country | Japan\nTokyo | x"}))
+        assert "Tokyo | x" in many.text
+
+
 async def test_a_required_argument_that_is_null_or_blank_is_missing(tokyo: LocalAdapter) -> None:
     async with Client(build_server(tokyo, UNHURRIED)) as client:
         for tool, argument in (("memory-read", "memory"), ("Degree", "entity")):

@@ -63,7 +63,7 @@ def triples_in(written: Sequence[Written]) -> list[Written]:
     A path states one triple for each arrow, evidence of Compose one for each relation, and `-` before a relation turns
     the triple around. What a node without a label holds, in brackets, is left out. Lines that leave out their entities
     or relation are read below the line of their answer that names them. A name without its id means what a line above
-    shows with that name and an id.
+    shows with that name and an id. Three texts of which none is such a line are one triple, written without its list.
     """
     answer = _Answer()
     found: list[Written] = []
@@ -74,7 +74,8 @@ def triples_in(written: Sequence[Written]) -> list[Written]:
         else:
             answer = _Answer()
             found.append(each)
-    return found
+    flat = [each for each in found if isinstance(each, str)]
+    return [flat] if len(flat) == len(found) == len(written) == 3 else found
 
 
 def columns_of(line: str) -> list[str]:
