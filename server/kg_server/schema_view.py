@@ -23,10 +23,11 @@ from kg_server.answers.intermediates import opened, without_label
 from kg_server.answers.results import Answer, Line, Over, Piece, SchemaResult, fitted, fitting, terms_of_lines
 from kg_server.concurrency import off_loop
 from kg_server.names import MAX_LABEL, Names, names_of
-from kg_server.naming.entities import identify
+from kg_server.naming.entities import how_read, identify
+from kg_server.naming.labelled import with_ids
 from kg_server.naming.meaning import Meaning, near_classes, near_relations
 from kg_server.naming.refusals import id_of, is_word
-from kg_server.naming.relations import preferred_relations, without_unused
+from kg_server.naming.relations import preferred_relations, relation_behind_label, relation_of, without_unused
 from kg_server.notes import MARK, Notes
 from kg_server.ontology import Declared, class_count
 from kg_server.ontology_view import OntologyView
@@ -164,9 +165,13 @@ async def schema_view(
 
     What the notes say of it comes first.
     """
+    about, read_as = (None, "") if about is None else await _without_label(graph, about)
     notes = None if notes is None else await without_unused(graph, notes)
     for_notes = 0 if notes is None else notes.tokens(int(max_tokens * NOTES_SHARE))
     answer = await _without_notes(graph, meaning, cache, about, max_tokens - for_notes)
+    if read_as:
+        summary = f"{read_as} {answer.result.summary}"
+        answer = replace(answer, result=answer.result.model_copy(update={"summary": summary}))
     if notes is None or not for_notes:
         return answer
     assert isinstance(answer.result, SchemaResult)  # noqa: S101 - Schema has no other
@@ -175,6 +180,20 @@ async def schema_view(
     lines = await off_loop(lambda: notes.fitting(about, names, for_notes))
     result = found.model_copy(update={"notes": [line.removeprefix(MARK) for line in lines]})
     return replace(answer, result=result, lines=(*lines, *answer.lines))
+
+
+async def _without_label(graph: KGAdapter, text: str) -> tuple[str, str]:
+    """Return the id alone of a text that has one behind a label, and what to say of the label; else the text."""
+    if not with_ids(text):
+        return text, ""
+    (found,) = await identify(graph, [text])
+    if found.named and found.named[0].matched_by == "id":
+        return graph.prefixes.shorten(found.nodes[0]), await how_read(graph, found)
+    if await relation_behind_label(graph, text) is None:
+        return text, ""
+    chosen = await relation_of(graph, text)
+    names = await names_of(graph, chosen.relations)
+    return names.relation_id(chosen.relation), chosen.said(names).strip()
 
 
 async def _without_notes(

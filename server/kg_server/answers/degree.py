@@ -22,7 +22,7 @@ from kg_server.answers.results import (
 )
 from kg_server.names import Names, names_of
 from kg_server.naming.refusals import NoSuchRelation, require_entity
-from kg_server.naming.relations import Chosen, no_such_relation, relation_of
+from kg_server.naming.relations import Chosen, no_such_relation, relation_of, without_dash
 
 
 async def degree_of(
@@ -36,6 +36,8 @@ async def degree_of(
         UnknownRelation: No triple has the relation.
     """
     node = await require_entity(graph, entity)
+    if relation is not None:
+        relation, direction = without_dash(relation, direction)
     try:
         chosen = None if relation is None else await relation_of(graph, relation, around=[node])
     except NoSuchRelation as error:

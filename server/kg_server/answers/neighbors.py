@@ -30,7 +30,7 @@ from kg_server.answers.results import (
 )
 from kg_server.names import MAX_LABEL, Names, names_of, terms_of
 from kg_server.naming.refusals import NoSuchRelation, entity_of, require_entity, unknown_entity
-from kg_server.naming.relations import Chosen, no_such_relation, relation_of
+from kg_server.naming.relations import Chosen, no_such_relation, relation_of, without_dash
 
 ADJECTIVES: Final = {"out": "outgoing", "in": "incoming", "both": "neighbouring"}
 MOST_INCOMING: Final = 6
@@ -175,6 +175,7 @@ async def neighborhood(
     chosen, both = None, None
     owners: Note = ()
     if relation is not None:
+        relation, direction = without_dash(relation, direction)
         try:
             chosen = await relation_of(graph, relation, around=[node], trusting=graph.remote)
         except NoSuchRelation as error:

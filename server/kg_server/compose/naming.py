@@ -55,12 +55,12 @@ from kg_server.naming.entities import (
     class_named,
     decided,
     identify,
-    leads_by_profile,
     naming_refusal,
     said_of_reading,
     told_apart,
     without_instances,
 )
+from kg_server.naming.having import leads_by_profile
 from kg_server.naming.refusals import MisreadExpression, entity_of, id_of, unknown_entity
 from kg_server.naming.relations import MAX_SAMPLED, Chosen, Sort, namesakes, relation_of, said_of_union
 
@@ -181,7 +181,7 @@ class Naming:
         except KGError as error:
             raise MisreadExpression(self._text, owner.span.start, str(error)) from error
         first, *others = found.nodes
-        if found.how or others:
+        if found.how or found.passed or others:
             await self._say(found)
         self.heard.given.update(found.nodes)
         profile, start = await self._graph.profile(), owner.span.start
@@ -453,7 +453,7 @@ class Routes:
 
     async def _called(self, leg: Leg, sort: Sort, nodes: tuple[Node, ...]) -> Chosen:
         found = await relation_of(self._graph, leg.name.text, sort, around=nodes)
-        if found.preferred or ((to := found.relation) in self._graph.vocabulary.labels and found.name != to.local_part):
+        if found.why or ((to := found.relation) in self._graph.vocabulary.labels and found.name != to.local_part):
             self._heard.note(found.said(await names_of(self._graph, found.relations)).strip())
         if len(found.relations) > 1:
             found = replace(found, relations=await self._of_sort(found.relations, sort))

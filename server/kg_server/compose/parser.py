@@ -26,6 +26,7 @@ from kg_server.compose.syntax import (
     Span,
     Words,
     angled,
+    behind_parentheses,
     end_of_part,
     is_grouping,
     is_number,
@@ -125,7 +126,7 @@ def _name(source: str, at: int, stops: tuple[str, ...]) -> tuple[Words, int]:
     depth = 0
     while place < len(source) and not (depth == 0 and source.startswith(stops, place)):
         depth += (source[place] == OPEN) - (source[place] == CLOSE)
-        place += 1
+        place = behind_parentheses(source, place)
     return Words(source[at:place].strip(), Span(at, place)), place
 
 

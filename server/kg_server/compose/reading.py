@@ -61,7 +61,8 @@ from kg_server.compose.syntax import (
     kind_of,
 )
 from kg_server.names import MAX_LABEL, names_of
-from kg_server.naming.entities import POOL, Identity, identify, naming_refusal, with_any
+from kg_server.naming.entities import POOL, Identity, identify, naming_refusal
+from kg_server.naming.having import with_any
 from kg_server.naming.meaning import Meaning
 from kg_server.naming.refusals import MisreadExpression, one_error
 from kg_server.naming.relations import Sort

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, TypeAlias, TypeGuard, get_args
 from typing import Literal as Choice
 
@@ -195,6 +196,8 @@ CLOSE: Final = "]"
 
 QUOTES: Final = "\"'"
 
+_BRACKET: Final = re.compile(r"[()\[\]]")
+
 _ESCAPED: Final = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[nrt])")
 
 
@@ -243,8 +246,34 @@ def end_of_part(source: str, at: int) -> int:
     return at
 
 
+def behind_parentheses(source: str, at: int) -> int:
+    """Return the index behind the parentheses that open at an index; of what is none, or is never closed, the next.
+
+    What they hold ends no argument: `Paris (dbr:Paris,_Texas)`.
+    """
+    return _closing(source).get(at, at) + 1
+
+
+@lru_cache(maxsize=8)
+def _closing(source: str) -> Mapping[int, int]:
+    """Return the place of the closing parenthesis by that of the opening one, of pairs without square brackets."""
+    closing: dict[int, int] = {}
+    opened: list[int] = []
+    for found in _BRACKET.finditer(source):
+        if found[0] == "(":
+            opened.append(found.start())
+        elif found[0] != ")":
+            opened.clear()
+        elif opened:
+            closing[opened.pop()] = found.start()
+    return closing
+
+
 def quoted(source: str, at: int, ends: Collection[str]) -> Scanned | None:
-    """Read a text in quotation marks, or return None where none stands that one of `ends` follows."""
+    """Read a text in quotation marks, and the id in parentheses behind it, if any.
+
+    Returns None where none stands that one of `ends` follows.
+    """
     if at >= len(source) or source[at] not in QUOTES:
         return None
     mark, place, read = source[at], at + 1, list[str]()
@@ -259,6 +288,9 @@ def quoted(source: str, at: int, ends: Collection[str]) -> Scanned | None:
             read.append(source[place])
         place += 1
     behind = skip_blanks(source, place + 1)
+    if source.startswith("(", behind) and (end := behind_parentheses(source, behind)) > behind + 1:
+        read.append(f" {source[behind:end]}")
+        behind = skip_blanks(source, end)
     if place >= len(source) or behind >= len(source) or source[behind] not in ends:
         return None
     return Scanned("".join(read), at, behind)
@@ -283,7 +315,7 @@ def plain(source: str, at: int, ends: Collection[str]) -> Scanned | None:
         if depth == 0 and mark in ends:
             return Scanned(source[at:place].strip(), at, place)
         depth += (mark == OPEN) - (mark == CLOSE)
-        place += 1
+        place = behind_parentheses(source, place)
     return None
 
 

@@ -15,7 +15,8 @@ from kg_server.answers.values import may_mean, plain_value
 from kg_server.memory.lines import Written, marked_by, unmarked
 from kg_server.memory.statements import Stated, StatedTriples, Value, read_statements
 from kg_server.memory.store import KeptFact, MemoryLimits
-from kg_server.names import MAX_LABEL, Names, names_of, shown_literal
+from kg_server.names import Names, names_of, shown_literal
+from kg_server.naming.labelled import is_shown_as
 from kg_server.naming.refusals import unknown_entity, unknown_name
 from kg_server.naming.relations import relation_of
 
@@ -223,15 +224,11 @@ def _notes(graph: KGAdapter, stated: Stated, described: Mapping[Node, Descriptio
     for mention in stated.mentions:
         description = described.get(mention.node)
         real = None if description is None else description.label
-        if mention.label is not None and real is not None and _plain(mention.label) != _plain(real):
+        if mention.label is not None and real is not None and not is_shown_as(mention.label, real):
             short = graph.prefixes.shorten(mention.node, "relation" if mention is stated.relation else "entity")
             here, written = shown_within(real, _MAX_NOTED), shown_within(mention.label, _MAX_NOTED)
             notes.append(f"{short} is {here} in this graph, not {written}; the id counts.")
     return notes
-
-
-def _plain(label: str) -> str:
-    return shown_within(label.strip(), MAX_LABEL).casefold()
 
 
 async def _look_up(

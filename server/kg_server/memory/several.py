@@ -20,6 +20,7 @@ from kg_server.memory.lines import Written
 from kg_server.memory.statements import NodeMention, Stated, StatedTriples, read_statements
 from kg_server.memory.store import KeptFact, MemoryLimits
 from kg_server.names import Names, names_of
+from kg_server.naming.labelled import with_ids
 
 _SHARE: Final = 0.7
 """What part of the time that is left a step may take that others follow."""
@@ -235,8 +236,8 @@ def _first(judged: Iterable[Judged], *, verified: bool) -> dict[int, KeptFact]:
 
 
 def _ids_in(part: str) -> tuple[str, ...]:
-    """Return what may be an id in a part of a triple: all of it, or what stands in brackets at its end."""
-    return (part, part.rpartition(" (")[2].removesuffix(")")) if part.endswith(")") else (part,)
+    """Return what may be an id in a part of a triple: all of it, or what stands behind a label."""
+    return (part, *(each.id for each in with_ids(part)))
 
 
 def _by(terms: Mapping[Iri, Sequence[Iri]], stated: Stated) -> Stated:

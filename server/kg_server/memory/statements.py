@@ -23,6 +23,7 @@ from kg_server.concurrency import together
 from kg_server.memory.lines import MAX_LINE, Written, columns_of
 from kg_server.names import MAX_LABEL, names_of
 from kg_server.naming.entities import AT_ONCE, SHOWN, identify, naming_refusal
+from kg_server.naming.labelled import with_ids
 from kg_server.naming.relations import relations_named
 
 MAX_PART: Final = 3_000
@@ -31,7 +32,6 @@ MAX_PART: Final = 3_000
 MAX_NAME: Final = 1_000
 """How many characters a name may have."""
 
-_MAX_SPLITS: Final = 8
 _NAMED: Final = re.compile(r'"((?:\\.|[^"\\])*)" \(.+\)', re.DOTALL)
 """A label that stands in quotation marks, and its id: lists write it so where it holds a comma."""
 _LITERAL: Final = re.compile(r'"(.*)"(?:@([A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^(\S+))?', re.DOTALL)
@@ -211,7 +211,9 @@ class _Part:
             KGError: It is neither an id nor exactly the name of one thing.
         """
         if self.mentions:
-            return next((each for each in self.mentions if each.node in described), self.mentions[0])
+            known = [each for each in self.mentions if each.node in described]
+            # All of the text as an id comes before a label with an id, as in every tool.
+            return min(known, key=lambda each: each.label is not None, default=self.mentions[0])
         found = named[self]
         if isinstance(found, KGError):
             raise found
@@ -319,15 +321,8 @@ def _part(text: str, prefixes: Prefixes, position: Position) -> _Part:
 
 
 def _candidates(text: str, prefixes: Prefixes, position: Position) -> Iterator[NodeMention]:
-    # An id that itself looks like a label with an id is never shown like that, so it comes last.
-    if (named := _NAMED.fullmatch(text)) is not None:
-        text = f"{named[1]}{text[named.end(1) + 1 :]}"
-    end = len(text) - 1
-    for _ in range(_MAX_SPLITS if text.endswith(")") else 0):
-        end = text.rfind(" (", 0, end)
-        if end <= 0:
-            break
-        yield from _mentions(text[end + 2 : -1], read_back(text[:end]), prefixes, position)
+    for each in with_ids(text):
+        yield from _mentions(each.id, read_back(each.label) or None, prefixes, position)
     yield from _mentions(text, None, prefixes, position)
 
 

@@ -5,34 +5,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from kg_adapters.algebra import (
-    Has,
-    Hop,
-    HopPath,
-    Instances,
-    Kept,
-    Linked,
-    Members,
-    SetExpression,
-    Step,
-    owner_of,
-)
-from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity, UnknownName, UnknownRelation
+from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity, UnknownName
 from kg_adapters.federated import FederatedGraph
 from kg_adapters.folding import fold
-from kg_adapters.models import Candidate, Count, Description, Direction, EdgeDirection
+from kg_adapters.models import Candidate, Count, Description, Direction
 from kg_adapters.prefixes import MAX_ID_LENGTH, WELL_KNOWN, in_full
-from kg_adapters.profile import GraphProfile
-from kg_adapters.protocol import KGAdapter, known_profile
-from kg_adapters.set_requests import Listed, SetRequest
-from kg_adapters.set_walking import compute_sets
-from kg_adapters.terms import XSD, Iri, Literal, Node
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.terms import XSD, Iri, Node
 from kg_boundary.shown import in_quotes, set_apart, shown_within
 from kg_server.answers.cards import sketches_of
-from kg_server.answers.coverage import both_steps
 from kg_server.answers.results import Answer, Verdict, token_count
 from kg_server.concurrency import all_of
 from kg_server.names import MAX_LABEL, names_of, plural
+from kg_server.naming.having import with_relation
+from kg_server.naming.labelled import Labelled, labelled, with_ids
 from kg_server.naming.misspelling import (
     SMALL_WORDS,
     Slips,
@@ -43,8 +29,7 @@ from kg_server.naming.misspelling import (
     without_article,
     words_of,
 )
-from kg_server.naming.refusals import NoSuchRelation, id_of, one_error, relation_hint, require_entity
-from kg_server.naming.relations import relation_of
+from kg_server.naming.refusals import id_of, one_error, relation_hint, require_entity
 from kg_server.ontology import CLASS_KINDS
 
 POOL: Final = 50
@@ -97,11 +82,18 @@ class Identity:
         return tuple(each for each in self.near if _is_near(words, each))
 
     @property
+    def is_misnamed(self) -> bool:
+        """Whether the text has the id of what it names behind a label of something else."""
+        return self.match == "close" and self.named[0].matched_by == "id"
+
+    @property
     def how(self) -> str:
         """How the text names the first of them: `an alias`, `one letter off`; empty where it is its id or label."""
         if not self.named:
             return ""
         by = self.named[0]
+        if self.is_misnamed:
+            return "by its id, not by its label"
         if self.match == "exact":
             return "an alias" if by.matched_by == "alias" else ""
         names = [without_article(name) for name in orders(by.matched_text)]
@@ -113,20 +105,26 @@ class Identity:
 async def identify(graph: KGAdapter, texts: Sequence[str], *, type: Node | None = None) -> list[Identity]:
     """Return what texts name, in their order; among the instances of a type where one is given.
 
-    A text is first an id, then a label or alias, then the local part of an IRI, and else a name with slips. A relation
-    or datatype is named only where nothing else has the name.
+    A text is first an id, alone or behind a label (`kg_server.naming.labelled`), then a label or alias, then the local
+    part of an IRI, and else a name with slips. A relation or datatype is named only where nothing else has the name.
 
     Args:
         graph: The graph.
         texts: Ids or names.
         type: Only what has this type counts.
     """
-    ids = await entities_of_ids(graph, texts if type is None else ())
-    distinct = list(dict.fromkeys(texts))
+    written = {text: with_ids(text) for text in texts}
+    asked = [*(written if type is None else ()), *(each.id for of in written.values() for each in of)]
+    ids = await entities_of_ids(graph, asked)
+    shown = await labelled(graph, written, ids)
     found = await all_of(
-        [partial(_identity, graph, text, ids.get(text, ()), type) for text in distinct], at_once=AT_ONCE
+        [
+            partial(_identity, graph, text, ids.get(text, ()) if type is None else (), shown.get(text), type)
+            for text in written
+        ],
+        at_once=AT_ONCE,
     )
-    by_text = dict(zip(distinct, await _without_relations(graph, found), strict=True))
+    by_text = dict(zip(written, await _without_relations(graph, found), strict=True))
     return [by_text[text] for text in texts]
 
 
@@ -151,29 +149,6 @@ def decided(identity: Identity, having: Collection[Node]) -> Identity:
     return replace(identity, named=named, passed=_without(identity.named, named)) if named else identity
 
 
-async def with_any(
-    graph: KGAdapter, nodes: Sequence[Node], path: HopPath, to: SetExpression | None = None
-) -> frozenset[Node]:
-    """Return those of some nodes from which a path leads anywhere, or to a member of a set."""
-    condition = Has(path) if to is None else Linked(path, to)
-    request = SetRequest(Listed(Kept(Members(tuple(nodes)), condition)), limit=len(nodes), witnesses=0)
-    found = (await compute_sets(graph, request)).members
-    return frozenset(term for term in found if not isinstance(term, Literal))
-
-
-def leads_by_profile(profile: GraphProfile, of: SetExpression, path: HopPath) -> bool | None:
-    """Return whether a path of one hop leads anywhere from a set; None where the profile of its class is not enough."""
-    owner = owner_of(of)
-    known = None if owner is None else profile.profile_of(owner)
-    if known is None:
-        return None
-    found = [known.coverage(each.relation, each.direction) for each in path.hops[0].steps or ()]
-    if any(each is not None and each.having for each in found):
-        return True if isinstance(of, Instances) else None
-    is_certain = not profile.approximate and all(each is not None and not each.sampled for each in found)
-    return False if is_certain else None
-
-
 def said_of_reading(text: str, node: Node, how: str, passed: Sequence[Candidate] = ()) -> tuple[str | Node, ...]:
     """Return the sentence on what a text was read as, from how it names that and who else bears the name."""
     quoted = in_quotes(text, MAX_LABEL)
@@ -183,6 +158,15 @@ def said_of_reading(text: str, node: Node, how: str, passed: Sequence[Candidate]
     if how == "an alias":
         return f"{quoted} is an alias of ", node, "."
     return f"{quoted} read as ", node, f", {how}."
+
+
+async def how_read(graph: KGAdapter, identity: Identity) -> str:
+    """Return the sentence on what a text was read as; nothing where it is simply the id or label of what it names."""
+    if not identity.passed and not identity.how:
+        return ""
+    names = await names_of(graph, [identity.nodes[0], *(each.entity for each in identity.passed[:1])])
+    pieces = said_of_reading(identity.text, identity.nodes[0], identity.how, identity.passed)
+    return "".join(piece if isinstance(piece, str) else names.entity(piece) for piece in pieces)
 
 
 def judged(text: str, near: Sequence[Candidate]) -> Verdict:
@@ -221,7 +205,11 @@ def _is_datatype(node: Node, described: Description) -> bool:
     return (isinstance(node, Iri) and node.value.startswith(XSD)) or _DATATYPE in described.types
 
 
-async def _identity(graph: KGAdapter, text: str, nodes: Sequence[Node], type: Node | None) -> Identity:
+async def _identity(
+    graph: KGAdapter, text: str, nodes: Sequence[Node], shown: Labelled | None, type: Node | None
+) -> Identity:
+    if not nodes and shown is not None and shown.is_called_so:
+        nodes = await _of_type(graph, shown, type)
     if nodes:
         return Identity(text, "exact", tuple(Candidate(node, 1.0, "id", text) for node in nodes))
     pool = await graph.search(text, limit=POOL, type=type) if fold(text) else ()
@@ -230,6 +218,8 @@ async def _identity(graph: KGAdapter, text: str, nodes: Sequence[Node], type: No
         same = _same(await graph.search(text, limit=MOST_NAMESAKES, type=type), text)
     if same:
         return Identity(text, "exact", same, _without(pool, same))
+    if shown is not None and not shown.written.holds_more(graph) and (nodes := await _of_type(graph, shown, type)):
+        return await _called_otherwise(graph, text, nodes, shown.written.label)
     close = await _close(graph, text, pool)
     if not close and (joined := text.replace(".", "")) != text and fold(joined):
         # Words do not find `USA` by `U.S.A.`.
@@ -237,6 +227,22 @@ async def _identity(graph: KGAdapter, text: str, nodes: Sequence[Node], type: No
     if close:
         return Identity(text, "close", close, _without(pool, close))
     return Identity(text, judged(text, pool), near=tuple(pool))
+
+
+async def _of_type(graph: KGAdapter, shown: Labelled, type: Node | None) -> Sequence[Node]:
+    """Return what has the id that a text ends in, and the type where one is given."""
+    if type is None:
+        return shown.nodes
+    found = {each.entity for each in await graph.search(shown.written.id, limit=POOL, type=type)}
+    return [node for node in shown.nodes if node in found]
+
+
+async def _called_otherwise(graph: KGAdapter, text: str, nodes: Sequence[Node], label: str) -> Identity:
+    """Return the verdict on an id behind another label than answers show: an alias, or the name of something else."""
+    bearers = _same(await graph.search(label, limit=POOL), label)
+    called = [node for node in nodes if any(node == each.entity for each in bearers)]
+    named = tuple(Candidate(node, 1.0, "id", text) for node in called or nodes)
+    return Identity(text, "exact", named) if called else Identity(text, "close", named, passed=bearers)
 
 
 def _same(pool: Sequence[Candidate], text: str) -> tuple[Candidate, ...]:
@@ -348,38 +354,17 @@ async def read_entities(
     others = [text for text in dict.fromkeys(texts) if text not in known]
     for identity in await identify(graph, others) if others else ():
         if relation is not None and 1 < len(identity.nodes) <= MOST_DECIDED:
-            identity = decided(identity, await _with_relation(graph, identity.nodes, relation, direction))  # noqa: PLW2901
+            identity = decided(identity, await with_relation(graph, identity.nodes, relation, direction))  # noqa: PLW2901
         if len(identity.nodes) == 1:
             (node,) = identity.nodes
-            shown = await names_of(graph, [node, *(each.entity for each in identity.passed[:1])])
-            names[identity.text] = shown.entity_id(node)
+            names[identity.text] = (await names_of(graph, [node])).entity_id(node)
             ids[identity.text] = in_full(node) if isinstance(graph, FederatedGraph) else names[identity.text]
-            if identity.passed or identity.how:
-                pieces = said_of_reading(identity.text, node, identity.how, identity.passed)
-                notes.append("".join(piece if isinstance(piece, str) else shown.entity(piece) for piece in pieces))
+            notes.append(await how_read(graph, identity))
         elif identity.named or id_of(graph, identity.text) is None:
             refused.append(await naming_refusal(graph, identity))
     if refused:
         raise one_error(refused)
-    return ReadArguments([ids.get(text, text) for text in texts], names, " ".join(notes))
-
-
-async def _with_relation(
-    graph: KGAdapter, nodes: Sequence[Node], relation: str, direction: Direction
-) -> frozenset[Node]:
-    """Return those of some nodes that have a relation, or one stored the other way; none where there is no such one."""
-    try:
-        chosen = await relation_of(graph, relation, around=nodes)
-    except (NoSuchRelation, UnknownRelation):
-        return frozenset()
-    ways: Sequence[EdgeDirection] = ("out", "in") if direction == "both" else (direction,)
-    steps = [Step(each, way) for each in chosen.relations for way in ways]
-    return await with_any(graph, nodes, HopPath((Hop(both_steps(steps, (await known_profile(graph)).inverse_of)),)))
-
-
-async def class_of(graph: KGAdapter, text: str) -> Node:
-    """Return the class that an id or name stands for; see `class_named`."""
-    return (await class_named(graph, text)).nodes[0]
+    return ReadArguments([ids.get(text, text) for text in texts], names, " ".join(filter(None, notes)))
 
 
 async def class_named(graph: KGAdapter, text: str) -> Identity:
@@ -477,9 +462,9 @@ async def _ids(graph: KGAdapter, texts: Sequence[str]) -> frozenset[str]:
 
 async def _no_name(graph: KGAdapter, text: str) -> KGError | None:
     """Return what is wrong with a text that cannot be a name at all."""
-    hint = await relation_hint(graph, text)
-    if hint is not None:
-        return UnknownEntity(text, hint=hint)
+    for written in (text, *(each.id for each in with_ids(text))):
+        if (hint := await relation_hint(graph, written)) is not None:
+            return UnknownEntity(text, hint=hint)
     if text.strip() and len(text) <= MAX_ID_LENGTH and not text.lstrip().startswith(_IDS_BEGIN):
         return None
     try:

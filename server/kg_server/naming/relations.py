@@ -1,8 +1,8 @@
 """Relations and features by id or by name: the same rules in every tool.
 
-A text is first an id; then a name that the notes of the graph's owner give a relation; then a label, else an alias or
-the local part of an IRI, the same but for case, accents, blanks and punctuation. An id means one relation, a name all
-that are called so.
+A text is first an id, alone or behind a label (`kg_server.naming.labelled`); then a name that the notes of the graph's
+owner give a relation; then a label, else an alias or the local part of an IRI, the same but for case, accents, blanks
+and punctuation. An id means one relation, a name all that are called so.
 """
 
 import re
@@ -16,21 +16,21 @@ from typing import Literal as Choice
 from kg_adapters.errors import KGError, UnknownRelation
 from kg_adapters.federated import FederatedGraph
 from kg_adapters.folding import fold
-from kg_adapters.models import Count, RelationCandidate
+from kg_adapters.models import Count, Direction, RelationCandidate
 from kg_adapters.name_index import RelationIndex, RelationName, own_name
 from kg_adapters.prefixes import read_differently
 from kg_adapters.profile import GraphProfile, unit_in
 from kg_adapters.protocol import KGAdapter, known_profile
-from kg_adapters.requests import FeatureRequest, NeighborRequest
-from kg_adapters.terms import BlankNode, Iri, Node
+from kg_adapters.requests import FeatureRequest
+from kg_adapters.terms import Iri, Node
 from kg_boundary.shown import in_quotes, listed, set_apart, shown_within
-from kg_server.answers.expressions import OWL
 from kg_server.answers.results import Verdict
 from kg_server.names import MAX_LABEL, Names, names_of, plural
+from kg_server.naming.declared import declared_only
+from kg_server.naming.labelled import Labelled, labelled, with_ids
 from kg_server.naming.misspelling import slips_between, words_of
 from kg_server.naming.refusals import NoSuchRelation, id_of
 from kg_server.notes import Notes, preferred_ids
-from kg_server.ontology import PROPERTY_KINDS
 
 Sort: TypeAlias = Choice["relation", "feature"]
 
@@ -44,9 +44,6 @@ _NAMED_TOGETHER: Final = 3
 _ABOUT: Final = 40
 _SUGGESTED: Final = 3
 _NAME_COLUMNS: Final = frozenset({"name", "label", "title"})
-_ON_PROPERTY: Final = Iri(f"{OWL}onProperty")
-_HIGHEST: Final = 5
-"""How many levels of class expressions are climbed to the class that they are of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +53,12 @@ class Chosen:
     Args:
         relations: The relations.
         name: Their name; None where the text is an id.
-        preferred: Whether the notes of the graph's owner say so.
+        why: What the text means them by, where it is not one of their names; begins with a comma.
     """
 
     relations: tuple[Iri, ...]
     name: str | None = None
-    preferred: bool = False
+    why: str = ""
 
     @property
     def relation(self) -> Iri:
@@ -76,14 +73,20 @@ class Chosen:
         known = names.labels.get(self.relation) or own_name(self.relation).text
         if self.name is None or self.name == known or len(self.relations) > 1:
             return ""
-        why = ", by the notes of this graph" if self.preferred else ""
-        return f"{in_quotes(self.name, MAX_LABEL)} is read as {names.relation(self.relation)}{why}. "
+        return f"{in_quotes(self.name, MAX_LABEL)} is read as {names.relation(self.relation)}{self.why}. "
 
     def shown(self, names: Names) -> str:
         """Return the relation as people read it; of several their name, and how many there are."""
         if len(self.relations) == 1 or self.name is None:
             return names.relation(self.relation)
         return f"{in_quotes(self.name, MAX_LABEL)} ({len(self.relations)} relations of that name)"
+
+
+def without_dash(relation: str, direction: Direction) -> tuple[str, Direction]:
+    """Return a relation without the `-` that answers and expressions walk it backwards by, and the way it then is."""
+    text = relation.strip()
+    turned: dict[Direction, Direction] = {"in": "out", "out": "in", "both": "both"}
+    return (text[1:].lstrip(), turned[direction]) if text.startswith("-") else (relation, direction)
 
 
 async def said_of_union(
@@ -173,8 +176,11 @@ async def relation_of(
     relation = await _as_id(graph, text)
     if relation is not None and (trusting or await _occurs(graph, relation)):
         return Chosen((relation,))
+    behind = await relation_behind_label(graph, text)
+    if behind is not None and behind.is_called_so:
+        return Chosen(behind.relations)
     if preferred := await preferred_relations(graph, text):
-        return Chosen(preferred, text, preferred=True)
+        return Chosen(preferred, text, ", by the notes of this graph")
     found = await graph.find_relations(text, limit=_FOUND)
     called = _same(graph, text, found)
     there: Sequence[Iri] = ()
@@ -183,11 +189,22 @@ async def relation_of(
         called = _same(graph, text, (await _named(graph, there)).find(text, _FOUND))
     if called:
         return Chosen(tuple(each.relation for each in called), called[0].matched_text)
+    if behind is not None:
+        is_alias = await _is_alias(graph, behind)
+        return Chosen(behind.relations) if is_alias else Chosen(behind.relations, text, ", by its id, not by its label")
+    if (chosen := await _called_in_part(graph, text, found, sample)) is not None:
+        return chosen
+    raise await _refusal(graph, text, relation, sort, there, sample)
+
+
+async def _called_in_part(
+    graph: KGAdapter, text: str, found: Sequence[RelationCandidate], sample: Sequence[Node]
+) -> Chosen | None:
+    """Return the relation whose label a text is without its unit, or that to names; see `_without_unit`, `_names`."""
     if (measured := await _without_unit(graph, text, found, sample)) is not None:
         return Chosen((measured,))
-    if (label := await _names(graph, text)) is not None:
-        return Chosen((label,), text)
-    raise await _refusal(graph, text, relation, sort, there, sample)
+    label = await _names(graph, text)
+    return None if label is None else Chosen((label,), text)
 
 
 async def preferred_relations(graph: KGAdapter, text: str) -> tuple[Iri, ...]:
@@ -276,8 +293,12 @@ async def relations_named(
         UnknownRelation: It is an id that no statement has.
     """
     relation = await _as_id(graph, text)
-    if relation is not None and await _occurs(graph, relation):
-        return "exact", [RelationCandidate(relation, 1.0, "id", text)]
+    is_id = relation is not None and await _occurs(graph, relation)
+    behind = None if is_id else await relation_behind_label(graph, text)
+    of_id = (relation,) if is_id and relation is not None else () if behind is None else behind.relations
+    by_id = [RelationCandidate(each, 1.0, "id", text) for each in of_id]
+    if is_id or (behind is not None and behind.is_called_so):
+        return "exact", by_id
     if preferred := await preferred_relations(graph, text):
         labelled = _same(graph, text, await graph.find_relations(text, limit=_FOUND)) if shown else ()
         others = [each for each in labelled if each.relation not in preferred]
@@ -285,6 +306,8 @@ async def relations_named(
     found = await _as_noted(graph, text, await graph.find_relations(text, limit=_FOUND))
     if called := _same(graph, text, found):
         return "exact", called
+    if behind is not None:
+        return "exact" if await _is_alias(graph, behind) else "close", by_id
     if (label := await _names(graph, text)) is not None:
         return "close", [RelationCandidate(label, 1.0, "alias", text)]
     if len(nearly := _nearly(text, found)) == 1:
@@ -322,6 +345,21 @@ async def used_relation(graph: KGAdapter, text: str) -> Iri | None:
     """Return the relation that a text is the id of, if a fact has it."""
     relation = await _as_id(graph, text)
     return relation if relation is not None and await _occurs(graph, relation) else None
+
+
+async def relation_behind_label(graph: KGAdapter, text: str) -> Labelled | None:
+    """Return the relation whose id a text has behind a label; None where a fact has none of its ids."""
+    written = [each for each in with_ids(text) if not each.holds_more(graph)]
+    found = {each.id: await used_relation(graph, each.id) for each in written}
+    known = {id_: (relation,) for id_, relation in found.items() if relation is not None}
+    return (await labelled(graph, {text: written}, known)).get(text)
+
+
+async def _is_alias(graph: KGAdapter, behind: Labelled) -> bool:
+    """Return whether a relation has the label that its id was written behind as one of its other names."""
+    label = behind.written.label
+    called = _same(graph, label, await graph.find_relations(label, limit=_FOUND))
+    return any(each.relation in behind.nodes for each in called)
 
 
 async def _occurs(graph: KGAdapter, relation: Iri) -> bool:
@@ -404,59 +442,6 @@ async def _refusal(
         has = "has" if len(nodes) == 1 else "have"
         parts.append(f"{whose} {has} {_listed(there, names, by_label=True) if there else f'no {sort}s'}.")
     return NoSuchRelation(" ".join(parts))
-
-
-async def declared_only(graph: KGAdapter, text: str, relation: Iri | None) -> str:
-    """Return where a relation is used that is declared and that no fact has; empty for any other name.
-
-    A remote graph is not asked for it.
-
-    Args:
-        graph: The graph.
-        text: The name.
-        relation: What it is the id of, if it is one.
-    """
-    if graph.remote or not await graph.describe(list(PROPERTY_KINDS)):
-        return ""
-    nodes: list[Node] = [] if relation is None else [relation]
-    if relation is None:
-        found = await graph.search(text, limit=_FOUND)
-        nodes = [each.entity for each in found if fold(each.matched_text) == fold(text)]
-    described = await graph.describe(nodes)
-    declared = next((each for each in nodes if each in described and PROPERTY_KINDS & {*described[each].types}), None)
-    if not isinstance(declared, Iri) or "relation" in described[declared].roles:
-        return ""
-    number, owners = await _restrictions(graph, declared)
-    names = await names_of(graph, [declared, *owners])
-    shown = names.relation(declared)
-    if not number:
-        about = names.labels.get(declared, text)
-        return f"{shown} is declared here, but no fact has it. Schema(about={in_quotes(about, MAX_LABEL)}) shows it."
-    whose = (
-        f"{' of' if len(owners) == number else ', such as of'} {' and '.join(map(names.entity, owners))}"
-        if owners
-        else ""
-    )
-    about = names.labels.get(owners[0], owners[0].local_part) if owners else text
-    used = "it is used in a restriction" if number == 1 else f"it is used in {number:,} restrictions"
-    where = f"{whose}. Schema(about={in_quotes(about, MAX_LABEL)}) shows {'it' if number == 1 else 'them'}."
-    return f"{shown} is declared here, but no fact has it: {used}{where}"
-
-
-async def _restrictions(graph: KGAdapter, declared: Iri) -> tuple[int, Sequence[Node]]:
-    """Return in how many class expressions a property is restricted, and some of the classes that these are of."""
-    nodes: Sequence[Node] = [declared]
-    relations: frozenset[Iri] | None = frozenset({_ON_PROPERTY})
-    number, owners = 0, dict[Node, None]()
-    for _ in range(_HIGHEST):
-        pages = await graph.neighbors(NeighborRequest(tuple(nodes), "in", relations=relations, limit=_SUGGESTED))
-        number = number or sum(page.total.value for page in pages.values())
-        heads = dict.fromkeys(triple.head for page in pages.values() for triple in page.triples)
-        owners |= dict.fromkeys(each for each in heads if isinstance(each, Iri))
-        nodes, relations = [each for each in heads if isinstance(each, BlankNode)], None
-        if not nodes:
-            break
-    return number, list(owners)[:_SUGGESTED]
 
 
 def _with_inverse(relation: Iri, inverse: Iri | None, names: Names) -> str:

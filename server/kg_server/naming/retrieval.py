@@ -20,7 +20,17 @@ from kg_server.answers.results import Answer, CandidatesResult, Verdict, fitted
 from kg_server.concurrency import all_of, off_loop
 from kg_server.elsewhere import Places, said_of
 from kg_server.names import MAX_LABEL, Names, shown_label
-from kg_server.naming.entities import AT_ONCE, MOST_NAMESAKES, MOST_NEAR, POOL, Identity, class_of, identify, judged
+from kg_server.naming.entities import (
+    AT_ONCE,
+    MOST_NAMESAKES,
+    MOST_NEAR,
+    POOL,
+    Identity,
+    class_named,
+    how_read,
+    identify,
+    judged,
+)
 from kg_server.naming.meaning import Meaning
 from kg_server.naming.misspelling import alike
 from kg_server.naming.refusals import none_answered
@@ -203,7 +213,7 @@ async def retrieval(
     if "" in texts:
         which = f"Item {texts.index('') + 1} of the texts" if len(texts) > 1 else "The text"
         raise InvalidRequest(f"{which} is blank. Give a name, or words that describe what you look for.")
-    kind = None if type is None else await _kind(graph, type)
+    kind, misread = (None, "") if type is None else await _kind(graph, type)
     found: Sequence[Identity] = await identify(graph, list(dict.fromkeys(texts)), type=kind)
     if isinstance(text, str) and not found[0].named:
         found = await _listed(graph, found[0], kind)
@@ -213,7 +223,7 @@ async def retrieval(
     cards = await _cards(graph, identities)
     named = [each.entity for identity in identities if identity.named for each in asked.shown(identity)]
     also = {node: said_of(places) for node, places in (await elsewhere(named[:_MOST_LINKED])).items()}
-    note = _note(graph, identities) + (f" Names alone were compared: {missing}." if missing else "")
+    note = misread + _note(graph, identities) + (f" Names alone were compared: {missing}." if missing else "")
     most = sum(len(asked.shown(identity)) for identity in identities)
 
     def build(count: int, cards: Mapping[Node, Card]) -> Answer:
@@ -239,10 +249,11 @@ async def retrieval(
     return await off_loop(fit, _COMPARED * len(identities))
 
 
-async def _kind(graph: KGAdapter, text: str) -> Node:
-    """Return the class that the type stands for, or fail with an error that is about the type."""
+async def _kind(graph: KGAdapter, text: str) -> tuple[Node, str]:
+    """Return the class that the type stands for, and how it was read; or fail with an error that is about the type."""
     try:
-        return await class_of(graph, text)
+        found = await class_named(graph, text)
+        return found.nodes[0], f" {said}" if (said := await how_read(graph, found)) else ""
     except UnknownName as error:
         raise InvalidRequest(f"There is no type {in_quotes(text, MAX_LABEL)} here. {error}") from error
 

@@ -16,8 +16,8 @@ from kg_server.answers.coverage import absence
 from kg_server.answers.remarks import first_without
 from kg_server.answers.results import Knowledge, Line, Over
 from kg_server.names import MAX_LABEL, Names, names_of, shown_literal
+from kg_server.naming.declared import declared_only
 from kg_server.naming.entities import MOST_NEAR, SHOWN, Identity, identify
-from kg_server.naming.relations import declared_only
 from kg_server.sparql.outline import outline_of
 from kg_server.sparql.syntax import Edits, Element, Outline, Span, Statement
 
