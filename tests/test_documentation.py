@@ -34,7 +34,7 @@ from scripted_model import serving_model
 # The beginnings of lines that use the network or other programs.
 INSTALLS: Final = "kg-sextant --install-completion"
 NOT_OURS: Final = (
-    "claude mcp add ",
+    "claude mcp add-json ",
     "inspect ",
     "export ",
     "ollama ",

@@ -51,6 +51,7 @@ class HostFormat:
         url: What it calls the URL of a hosted server; empty where its file takes none.
         headers: What it calls the headers that it sends there.
         variable: The environment variable that names another folder for the file, if there is one.
+        more: What each server's entry holds besides.
     """
 
     where: str
@@ -61,6 +62,7 @@ class HostFormat:
     url: str = "url"
     headers: str = "headers"
     variable: str | None = None
+    more: Mapping[str, object] = field(default_factory=dict[str, object])
 
     @property
     def is_toml(self) -> bool:
@@ -75,7 +77,14 @@ HOSTS: Final[Mapping[Host, HostFormat]] = {
         "Claude/claude_desktop_config.json",
         url="",
     ),
-    "claude-code": HostFormat("Claude Code: run this instead: {command}", "home", ".claude.json", typed=True),
+    "claude-code": HostFormat(
+        "Claude Code: run this instead: {command}",
+        "home",
+        ".claude.json",
+        typed=True,
+        # Otherwise the model sees no tool of the server until it searches for one.
+        more={"alwaysLoad": True},
+    ),
     "cursor": HostFormat("Cursor: ~/.cursor/mcp.json, or .cursor/mcp.json in a project.", "home", ".cursor/mcp.json"),
     "vscode": HostFormat(
         "VS Code: .vscode/mcp.json in a workspace, or the command MCP: Open User Configuration.",
@@ -165,16 +174,9 @@ def block_for(host: Host, server: Server, name: str = SERVER_NAME) -> Block:
 
 def claude_code_command(server: Server, name: str = SERVER_NAME) -> str:
     """Return the line that adds the server to Claude Code."""
-    add = ["claude", "mcp", "add"]
-    if isinstance(server, Remote):
-        headers = [part for key, value in _headers(server).items() for part in ("--header", f"{key}: {value}")]
-        return shlex.join([*add, "--transport", "http", name, server.url, *headers])
-    variables = [part for key, value in server.environment.items() for part in ("--env", f"{key}={value}")]
-    return shlex.join([*add, name, *variables, "--", server.command, *server.arguments])
-
-
-def _headers(server: Remote) -> dict[str, str]:
-    return {"Authorization": f"Bearer {server.token}"} if server.token else {}
+    entry = json.dumps(_entry("claude-code", server), ensure_ascii=False, separators=(",", ":"))
+    # `claude mcp add` would drop what it has no option for.
+    return shlex.join(["claude", "mcp", "add-json", name, entry])
 
 
 def _entry(host: Host, server: Server) -> dict[str, object]:
@@ -182,15 +184,16 @@ def _entry(host: Host, server: Server) -> dict[str, object]:
     if isinstance(server, Launch):
         entry: dict[str, object] = {"type": "stdio"} if form.typed else {}
         entry |= {"command": server.command, "args": list(server.arguments)}
-        return {**entry, "env": dict(server.environment)} if server.environment else entry
+        environment = {"env": dict(server.environment)} if server.environment else {}
+        return {**entry, **environment, **form.more}
     if not form.url:
         raise InvalidRequest(
             "Claude Desktop takes no hosted servers from its file. Add the URL in its settings: Connectors, Add custom "
             "connector. It logs in there, at the server's authorization server; tokens cannot be given."
         )
-    headers = _headers(server)
+    headers = {form.headers: {"Authorization": f"Bearer {server.token}"}} if server.token else {}
     entry = {"type": "http"} if form.typed else {}
-    return {**entry, form.url: server.url, **({form.headers: headers} if headers else {})}
+    return {**entry, form.url: server.url, **headers, **form.more}
 
 
 def _toml(section: str, name: str, entry: Mapping[str, object]) -> str:

@@ -18,6 +18,7 @@ from kg_server.commands.commented_json import read_commented, with_member
 from kg_server.commands.config import (
     Host,
     Launch,
+    Remote,
     block_for,
     claude_code_command,
     client_file,
@@ -257,12 +258,12 @@ AWKWARD = Launch("/opt/my tools/kg-sextant", ("serve", '/data/a "b" \\ 😀.ttl'
     ("host", "key", "more"),
     [
         ("claude", "mcpServers", {}),
-        ("claude-code", "mcpServers", {"type": "stdio"}),
+        ("claude-code", "mcpServers", {"type": "stdio", "alwaysLoad": True}),
         ("vscode", "servers", {"type": "stdio"}),
         ("zed", "context_servers", {}),
     ],
 )
-def test_each_host_gets_json_in_its_own_shape(host: Host, key: str, more: dict[str, str]) -> None:
+def test_each_host_gets_json_in_its_own_shape(host: Host, key: str, more: dict[str, object]) -> None:
     entry = {**more, "command": PLAIN.command, "args": ["serve", "sample"]}
     assert json.loads(block_for(host, PLAIN).text) == {key: {"kg-sextant": entry}}
 
@@ -273,7 +274,7 @@ HOSTED = "https://kg.example.org/mcp"
 @pytest.mark.parametrize(
     ("host", "section", "entry", "headers"),
     [
-        ("claude-code", "mcpServers", {"type": "http", "url": HOSTED}, "headers"),
+        ("claude-code", "mcpServers", {"type": "http", "url": HOSTED, "alwaysLoad": True}, "headers"),
         ("cursor", "mcpServers", {"url": HOSTED}, "headers"),
         ("vscode", "servers", {"type": "http", "url": HOSTED}, "headers"),
         ("codex", "mcp_servers", {"url": HOSTED}, "http_headers"),
@@ -284,7 +285,7 @@ HOSTED = "https://kg.example.org/mcp"
     ],
 )
 def test_each_host_calls_a_hosted_server_with_a_token_or_logs_in_by_itself(
-    cli: CommandLine, host: Host, section: str, entry: dict[str, str], headers: str
+    cli: CommandLine, host: Host, section: str, entry: dict[str, object], headers: str
 ) -> None:
     read = tomllib.loads if host == "codex" else json.loads
     words, token = ("config", host, "--server", HOSTED), {"KG_SEXTANT_SERVER_TOKEN": "sesame-open"}
@@ -321,9 +322,29 @@ def test_quotes_blanks_and_emoji_survive_in_toml_and_json() -> None:
     assert json.loads(block_for("cursor", AWKWARD).text) == {"mcpServers": {"kg-sextant": entry}}
 
 
-def test_the_line_for_claude_code_is_quoted_for_a_shell() -> None:
-    assert shlex.split(claude_code_command(AWKWARD)) == [
-        *("claude", "mcp", "add", "kg-sextant", "--env", "KG_SEXTANT_LANGUAGES=de,en", "--"),
-        *(AWKWARD.command, *AWKWARD.arguments),
-    ]
-    assert claude_code_command(PLAIN, "people") in block_for("claude-code", PLAIN, "people").where
+@pytest.mark.parametrize(
+    "server",
+    [
+        PLAIN,
+        AWKWARD,
+        Launch("/opt/it's here/kg-sextant", ("serve", "$HOME/`a`.ttl"), {"KG_SEXTANT_NAME": 'Ada\'s "own" $graph!'}),
+        Remote("https://kg.example.org/mcp", "it's $ecret"),
+    ],
+)
+def test_the_line_for_claude_code_adds_what_is_written_into_its_file(server: Launch | Remote) -> None:
+    """A shell reads it as it was printed, and the JSON in it is the server's entry, whatever it holds."""
+    *words, given = shlex.split(claude_code_command(server, "people"))
+    block = block_for("claude-code", server, "people")
+    written = json.loads(block.text)["mcpServers"]["people"]
+    assert (words, json.loads(given)) == (["claude", "mcp", "add-json", "people"], written)
+    assert written["alwaysLoad"] is True
+    added = merged("claude-code", server, "", Path("f"), "people")
+    assert json.loads(added)["mcpServers"]["people"] == written
+    assert block.where == f"Claude Code: run this instead: {claude_code_command(server, 'people')}"
+    printed = subprocess.run(
+        ["/bin/sh", "-c", f"claude() {{ printf '%s\\n' \"$@\"; }}; {claude_code_command(server, 'people')}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(printed.stdout.splitlines()[-1]) == written
