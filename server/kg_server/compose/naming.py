@@ -36,6 +36,7 @@ from kg_boundary.shown import in_quotes, shown_within
 from kg_server.answers.columns import not_of_class
 from kg_server.answers.coverage import both_steps
 from kg_server.answers.results import Note, Over
+from kg_server.compose.routes import as_one_relation
 from kg_server.compose.syntax import (
     Call,
     EntityRef,
@@ -65,9 +66,7 @@ from kg_server.naming.refusals import MisreadExpression, entity_of, id_of, unkno
 from kg_server.naming.relations import MAX_SAMPLED, Chosen, Sort, namesakes, relation_of, said_of_union
 
 _ID_MARKS: Final = frozenset("<>:")
-
 _ENDS_OF_NAMES: Final = frozenset(",[]")
-
 _MOST_ENDS: Final = 3
 
 
@@ -327,6 +326,7 @@ class Routes:
         Raises:
             MisreadExpression: A name stands for no relation, or for several.
         """
+        route = await as_one_relation(self._graph, self._text, route)
         hops: list[Hop] = []
         chosen = Chosen(())
         for place, leg in enumerate(route.legs):

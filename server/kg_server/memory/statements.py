@@ -23,7 +23,7 @@ from kg_server.concurrency import together
 from kg_server.memory.lines import MAX_LINE, Written, columns_of
 from kg_server.names import MAX_LABEL, names_of
 from kg_server.naming.entities import AT_ONCE, SHOWN, identify, naming_refusal
-from kg_server.naming.labelled import with_ids
+from kg_server.naming.labelled import is_shown_as, with_ids
 from kg_server.naming.relations import relations_named
 
 MAX_PART: Final = 3_000
@@ -151,10 +151,10 @@ async def read_statements(graph: KGAdapter, written: Sequence[Written]) -> State
         except InvalidRequest as error:
             refused[number] = str(error)
     parts = [part for each in triples.values() for part in each.parts]
-    named = await _named(graph, [part for part in parts if not part.mentions])
-    nodes = [mention.node for part in parts for mention in part.mentions]
-    nodes += [node for found in named.values() if not isinstance(found, KGError) for node in found]
-    described = await graph.describe(nodes)
+    described = dict(await graph.describe([mention.node for part in parts for mention in part.mentions]))
+    named = await _named(graph, [part for part in parts if not part.mentions or part.is_misnamed(described)])
+    nodes = [node for found in named.values() if not isinstance(found, KGError) for node in found]
+    described |= await graph.describe(nodes) if nodes else {}
     stated, names = dict[int, Stated](), dict[str, tuple[Position, Node]]()
     for number, each in triples.items():
         try:
@@ -210,14 +210,25 @@ class _Part:
         Raises:
             KGError: It is neither an id nor exactly the name of one thing.
         """
-        if self.mentions:
-            known = [each for each in self.mentions if each.node in described]
-            # All of the text as an id comes before a label with an id, as in every tool.
-            return min(known, key=lambda each: each.label is not None, default=self.mentions[0])
-        found = named[self]
+        found = named.get(self)
+        if found is None:
+            return self._first(described)
         if isinstance(found, KGError):
             raise found
         return NodeMention(found[0])
+
+    def is_misnamed(self, described: Mapping[Node, Description]) -> bool:
+        """Return whether the graph calls the entity of the id otherwise, so that all of the text may be a name."""
+        if self.position == "relation" or not self.mentions:
+            return False
+        first = self._first(described)
+        real = described[first.node].label if first.node in described else None
+        return first.label is not None and real is not None and not is_shown_as(first.label, real)
+
+    def _first(self, described: Mapping[Node, Description]) -> NodeMention:
+        """Return the first reading that the graph has: all of the text as an id before an id behind a label."""
+        known = [each for each in self.mentions if each.node in described]
+        return min(known, key=lambda each: each.label is not None, default=self.mentions[0])
 
 
 _Named: TypeAlias = Mapping[_Part, Sequence[Node] | KGError]
@@ -345,13 +356,16 @@ async def _named(graph: KGAdapter, parts: Sequence[_Part]) -> _Named:
             if not (part.text.isprintable() and 0 < len(part.text) <= MAX_NAME):
                 graph.prefixes.expand(part.text, part.position)
         except InvalidRequest as error:
-            found[part] = error
+            if not part.mentions:
+                found[part] = error
     left = [part for part in dict.fromkeys(parts) if part not in found]
     entities = [part for part in left if part.position == "entity"]
     relations = [part for part in left if part.position == "relation"]
     identities = await identify(graph, [read_back(part.text) for part in entities])
     for part, identity in zip(entities, identities, strict=True):
         exact = identity.match == "exact" and len(identity.nodes) == 1
+        if part.mentions and not (exact and identity.named[0].matched_by != "id"):
+            continue
         found[part] = identity.nodes if exact else await naming_refusal(graph, identity)
     walked = await together([partial(_relations, graph, part.text) for part in relations], at_once=AT_ONCE)
     for failed in walked:

@@ -17,7 +17,7 @@ from kg_server.answers.cards import sketches_of
 from kg_server.answers.results import Answer, Verdict, token_count
 from kg_server.concurrency import all_of
 from kg_server.names import MAX_LABEL, names_of, plural
-from kg_server.naming.having import with_relation
+from kg_server.naming.having import instances_among, with_relation
 from kg_server.naming.labelled import Labelled, labelled, with_ids
 from kg_server.naming.misspelling import (
     SMALL_WORDS,
@@ -231,10 +231,7 @@ async def _identity(
 
 async def _of_type(graph: KGAdapter, shown: Labelled, type: Node | None) -> Sequence[Node]:
     """Return what has the id that a text ends in, and the type where one is given."""
-    if type is None:
-        return shown.nodes
-    found = {each.entity for each in await graph.search(shown.written.id, limit=POOL, type=type)}
-    return [node for node in shown.nodes if node in found]
+    return shown.nodes if type is None else await instances_among(graph, shown.nodes, type)
 
 
 async def _called_otherwise(graph: KGAdapter, text: str, nodes: Sequence[Node], label: str) -> Identity:
@@ -462,7 +459,7 @@ async def _ids(graph: KGAdapter, texts: Sequence[str]) -> frozenset[str]:
 
 async def _no_name(graph: KGAdapter, text: str) -> KGError | None:
     """Return what is wrong with a text that cannot be a name at all."""
-    for written in (text, *(each.id for each in with_ids(text))):
+    for written in (text, *(each.id for each in with_ids(text) if not each.holds_more(graph))):
         if (hint := await relation_hint(graph, written)) is not None:
             return UnknownEntity(text, hint=hint)
     if text.strip() and len(text) <= MAX_ID_LENGTH and not text.lstrip().startswith(_IDS_BEGIN):

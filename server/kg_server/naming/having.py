@@ -7,6 +7,7 @@ from kg_adapters.algebra import (
     Hop,
     HopPath,
     Instances,
+    Intersect,
     Kept,
     Linked,
     Members,
@@ -24,6 +25,13 @@ from kg_adapters.terms import Literal, Node
 from kg_server.answers.coverage import both_steps
 from kg_server.naming.refusals import NoSuchRelation
 from kg_server.naming.relations import relation_of, without_dash
+
+
+async def instances_among(graph: KGAdapter, nodes: Sequence[Node], type: Node) -> Sequence[Node]:
+    """Return those of some nodes that are instances of a class or of its subclasses."""
+    of = Intersect((Members(tuple(nodes)), Instances(type)))
+    found = (await compute_sets(graph, SetRequest(Listed(of), limit=len(nodes), witnesses=0))).members
+    return [node for node in nodes if node in found]
 
 
 async def with_any(

@@ -27,7 +27,7 @@ from kg_server.naming.refusals import id_of
 
 _MAX_SPLITS: Final = 8
 _QUOTED: Final = re.compile(r"""(["'])(.*)\1(\s+\(.+\))?""", re.DOTALL)
-_IN_PARENTHESES: Final = re.compile(r"\(([^\s()]+)\)")
+_IN_PARENTHESES: Final = re.compile(r"\(((?:[^\s()]|\([^\s()]*\))+)\)")
 _POSITIONS: Final[Sequence[Position]] = ("entity", "relation")
 _CUT: Final = "…"
 
@@ -55,8 +55,8 @@ class WithId:
 
 def is_shown_as(written: str, label: str) -> bool:
     """Return whether a text is a label but for case and accents, or the beginning of one that was cut."""
-    folded, real = fold(written), fold(label)
-    return folded == real or (folded.endswith(_CUT) and real.startswith(folded.removesuffix(_CUT)))
+    text, real = written.strip(), fold(label)
+    return fold(text) == real or (text.endswith(_CUT) and real.startswith(fold(text.removesuffix(_CUT))))
 
 
 def with_ids(text: str) -> Sequence[WithId]:

@@ -215,7 +215,7 @@ async def retrieval(
         raise InvalidRequest(f"{which} is blank. Give a name, or words that describe what you look for.")
     kind, misread = (None, "") if type is None else await _kind(graph, type)
     found: Sequence[Identity] = await identify(graph, list(dict.fromkeys(texts)), type=kind)
-    if isinstance(text, str) and not found[0].named:
+    if isinstance(text, str) and (not found[0].named or found[0].is_misnamed):
         found = await _listed(graph, found[0], kind)
     identities, missing = await _with_meaning(meaning, found, kind)
     asked = _Asked(identities, kind, limit)
@@ -285,7 +285,7 @@ async def _listed(graph: KGAdapter, whole: Identity, kind: Node | None) -> Seque
     if not 2 <= len(texts) <= _MOST_LISTED:
         return [whole]
     found = await identify(graph, texts, type=kind)
-    return found if all(each.named for each in found) else [whole]
+    return found if all(each.named and not each.is_misnamed for each in found) else [whole]
 
 
 def _texts_in(text: str) -> list[str]:
