@@ -4,15 +4,19 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import replace
+from pathlib import Path
 from typing import Final, TypeAlias
 
 import pyoxigraph
 import pytest
 
 from calls import Reply, call, refusal, rows, several_graphs
+from kg_adapters.importing.build import build_store
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
+from kg_adapters.local.import_options import ImportOptions
+from kg_adapters.local.store import open_store
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.sparql.adapter import SparqlAdapter
@@ -21,6 +25,7 @@ from kg_adapters.sparql.queries import Queries
 from kg_server.naming.labelled import with_ids
 from small_graphs import shared_store
 from sparql_stand_in import StandInEndpoint, parts_of
+from tables import written
 
 NAMESPACES: Final = {
     "e": "http://example.org/",
@@ -61,8 +66,9 @@ async def planets(request: pytest.FixtureRequest) -> AsyncIterator[KGAdapter]:
             yield graph
     else:
         triples = pyoxigraph.parse(TURTLE, pyoxigraph.RdfFormat.TURTLE)
-        endpoint = StandInEndpoint(pyoxigraph.serialize(triples, format=pyoxigraph.RdfFormat.N_TRIPLES).decode())
-        parts = parts_of(endpoint, Queries.of(DIALECTS["standard"], Vocabulary()))
+        lines = pyoxigraph.serialize(triples, format=pyoxigraph.RdfFormat.N_TRIPLES)
+        assert lines is not None
+        parts = parts_of(StandInEndpoint(lines.decode()), Queries.of(DIALECTS["standard"], Vocabulary()))
         async with aclosing(SparqlAdapter(replace(parts, prefixes=Prefixes(NAMESPACES, blank_nodes=False)))) as graph:
             yield graph
 
@@ -248,6 +254,16 @@ async def test_an_id_counts_and_the_label_of_something_else_is_reported(planets:
 )
 async def test_an_id_of_nothing_and_several_ids_are_no_single_thing(planets: KGAdapter, text: str) -> None:
     assert (await refusal(planets, "GetNeighbor", entity=text)).startswith("No entity matches")
+
+
+async def test_an_id_as_the_data_has_it_counts_behind_the_label_of_its_row(tmp_path: Path) -> None:
+    tables = {"people.csv": "id,name,boss\n1,John (2),2\n2,Mary,3\n3,Ann (boss),1\n"}
+    build_store(written(tmp_path, tables), tmp_path / "store", ImportOptions())
+    async with aclosing(LocalAdapter(open_store(tmp_path / "store"))) as graph:
+        for text, row in (("Mary (2)", "2"), ("John (2)", "1"), ("John (2) (1)", "1"), ("Ann (boss)", "3")):
+            found = await call(graph, "Retrieve", text=text)
+            assert (found.data["match"], rows(found.data["candidates"])[0][0]) == ("exact", f"people:{row}")
+        assert (await call(graph, "Retrieve", text="Nobody (2)")).data["match"] == "none"
 
 
 async def test_an_alias_with_the_id_is_no_mistake(tokyo: KGAdapter) -> None:

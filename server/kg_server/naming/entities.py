@@ -114,9 +114,12 @@ async def identify(graph: KGAdapter, texts: Sequence[str], *, type: Node | None 
         type: Only what has this type counts.
     """
     written = {text: with_ids(text) for text in texts}
-    asked = [*(written if type is None else ()), *(each.id for of in written.values() for each in of)]
-    ids = await entities_of_ids(graph, asked)
-    shown = await labelled(graph, written, ids)
+    behind = dict.fromkeys(each.id for of in written.values() for each in of)
+    ids = await entities_of_ids(graph, [*(written if type is None else ()), *behind])
+    own = await _of_local_names(graph, [each for each in behind if each not in ids])
+    shown = dict(await labelled(graph, written, {**ids, **own}))
+    for text in [text for text, each in shown.items() if each.written.id in own and not each.is_called_so]:
+        del shown[text]
     found = await all_of(
         [
             partial(_identity, graph, text, ids.get(text, ()) if type is None else (), shown.get(text), type)
@@ -137,6 +140,17 @@ async def entities_of_ids(graph: KGAdapter, texts: Sequence[str]) -> Mapping[str
         return {}
     known = await graph.describe(list(expanded.values()))
     return {text: (node,) for text, node in expanded.items() if node in known and "entity" in known[node].roles}
+
+
+async def _of_local_names(graph: KGAdapter, texts: Sequence[str]) -> Mapping[str, tuple[Node, ...]]:
+    """Return the entities whose IRIs have texts as local parts. A remote graph is not asked for them."""
+    named = {} if graph.remote else {text: graph.prefixes.local_names(text) for text in texts}
+    if not any(named.values()):
+        return {}
+    described = await graph.describe([node for nodes in named.values() for node in nodes])
+    known = {node for node, each in described.items() if "entity" in each.roles and "relation" not in each.roles}
+    found = {text: tuple(node for node in nodes if node in known) for text, nodes in named.items()}
+    return {text: nodes for text, nodes in found.items() if nodes}
 
 
 def decided(identity: Identity, having: Collection[Node]) -> Identity:

@@ -7,10 +7,10 @@ Every tool reads the text for an entity, class or relation in this order:
 3. all of it as a name, so that a label may itself end in parentheses: `Mercury (planet)`;
 4. as a label with an id that is called otherwise, `Goethe (Q937)`: the id counts, and the answer reports it.
 
-So 2 and 4 hold only where the graph has the id, and a text that holds several ids is never read by one of them. What
-answers add is left out: the graph behind a fact (`capital (P36) [wikidata]`), what a node without a label holds,
-escapes, and that a label was cut (`A long na… (Q5)`). So are quotation marks around the text or the label, as in
-`"Goethe, Johann" (Q5879)`.
+So 2 and 4 hold only where the graph has the id, and a text that holds several ids is never read by one of them. In 2,
+where the graph is at hand, the local part of an entity's IRI counts as well: `Germany (DEU)`. What answers add is left
+out: the graph behind a fact (`capital (P36) [wikidata]`), what a node without a label holds, escapes, and that a label
+was cut (`A long na… (Q5)`). So are quotation marks around the text or the label, as in `"Goethe, Johann" (Q5879)`.
 """
 
 import re
@@ -89,7 +89,7 @@ async def labelled(
 ) -> Mapping[str, Labelled]:
     """Return what texts mean that have an id behind a label, from how they can be read and what known ids stand for."""
     nodes = dict.fromkeys(node for of in written.values() for each in of for node in known.get(each.id, ()))
-    labels = await graph.labels(list(nodes)) if nodes else {}
+    labels: Mapping[Node, str] = await graph.labels(list(nodes)) if nodes else {}
     found: dict[str, Labelled] = {}
     for text, readings in written.items():
         for each in readings:
