@@ -256,6 +256,19 @@ async def test_an_id_of_nothing_and_several_ids_are_no_single_thing(planets: KGA
     assert (await refusal(planets, "GetNeighbor", entity=text)).startswith("No entity matches")
 
 
+@pytest.mark.parametrize(
+    "text",
+    ['"' * 1_000, "a" + " []" * 300, "'" + " (a" * 300 + ")'", '""', "()"],
+    ids=["quotes", "brackets", "open", "empty", "parentheses"],
+)
+async def test_marks_around_nothing_are_nobodys_name(planets: KGAdapter, text: str) -> None:
+    found = await call(planets, "Retrieve", text=text)
+    assert found.data["match"] in {"none", "loose"}
+    assert (await call(planets, "Compose", expression=f"Feature[{text}, mass]")).is_error
+    refused = await refusal(planets, "memory-append", triples=[[text, "mass (kg)", "3"]])
+    assert refused.startswith("No triple was kept")
+
+
 async def test_an_id_as_the_data_has_it_counts_behind_the_label_of_its_row(tmp_path: Path) -> None:
     tables = {"people.csv": "id,name,boss\n1,John (2),2\n2,Mary,3\n3,Ann (boss),1\n"}
     build_store(written(tmp_path, tables), tmp_path / "store", ImportOptions())

@@ -102,10 +102,15 @@ async def labelled(
     return found
 
 
-def _readings(text: str) -> Iterator[WithId]:
+def _readings(text: str, deepest: int = 3) -> Iterator[WithId]:
+    """Yield the readings of a text, with quotation marks or square brackets around it up to so many times."""
+    if not deepest:
+        return
     if (quoted := _QUOTED.fullmatch(text)) is not None:
         _, inside, rest = quoted.groups()
-        yield from _readings(f"{inside}{rest}") if rest else (WithId("", inside), *_readings(inside))
+        if not rest:
+            yield WithId("", inside)
+        yield from _readings(f"{inside}{rest or ''}", deepest - 1)
     end = len(text) - 1
     for _ in range(_MAX_SPLITS if text.endswith(")") else 0):
         end = text.rfind(" (", 0, end)
@@ -114,4 +119,4 @@ def _readings(text: str) -> Iterator[WithId]:
         yield WithId(text[:end].strip(), text[end + 2 : -1])
     if text.endswith("]") and (start := text.find(" [")) > 0:
         yield WithId("", text[:start])
-        yield from _readings(text[: text.rfind(" [")])
+        yield from _readings(text[: text.rfind(" [")], deepest - 1)
