@@ -8,6 +8,10 @@ A **hop** leads from a node over one edge or to one value. It is a set of altern
 ways, but, where it leads to values, for names and descriptions (`Vocabulary.texts`). A **path** is one or more hops;
 all but the last lead to nodes. What a path reaches from a node is a set: however many ways lead to a term, it counts
 once. A node reaches itself where edges lead back to it.
+
+Values that are added up or shown in a table are no set: each way through nodes has its own. Where two nodes that a path
+leads to both have the value 10.0, or two ways lead to the node that has it, it counts twice. Of equal values at the
+end of one way one counts. Where the last hop is repeated, its ways are not told apart.
 """
 
 from dataclasses import dataclass

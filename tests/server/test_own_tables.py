@@ -145,3 +145,34 @@ async def test_of_many_ties_the_first_are_shown_and_the_others_counted(airports:
     assert (len(many.lines), many.lines[-1]) == (11, "and 30 more that tie with the last; evidence=all lists them")
     assert sum(line.startswith("row ") for line in every.lines) == 40
     assert len(rows(many.data["results"])) == 40
+
+
+VISITS = {
+    "visit.csv": _rows("visit_id,pet", "1,Rex", "2,Mo"),
+    "line.csv": _rows("line,visit_id,price", "10,1,10.0", "11,1,10.0", "12,2,15.0"),
+}
+
+
+async def test_equal_values_of_several_rows_each_count(tmp_path: Path) -> None:
+    build_store(written(tmp_path, VISITS), tmp_path / "store", ImportOptions())
+    graph = LocalAdapter(open_store(tmp_path / "store"))
+    found = {
+        expression: (await call(graph, "Compose", expression=expression, evidence="all")).plain.text
+        for expression in (
+            "Sum[Type[visit], -visit_id/price]",
+            "Mean[Type[visit], -visit_id/price]",
+            "Table[Type[visit], -visit_id/price]",
+            "Feature[Rex, -visit_id/price]",
+        )
+    }
+    await graph.aclose()
+    total, mean, table, feature = found.values()
+    assert total.splitlines() == [
+        "35. Of 3 values of 2 nodes. Over 2: Rex 10.0 and 10.0, Mo 15.0.",
+        "because Rex | rdf:type | visit; 10 | visit_id | Rex; price | 10.0",
+        "because Rex | rdf:type | visit; 11 | visit_id | Rex; price | 10.0",
+        "because Mo | rdf:type | visit; 12 | visit_id | Mo; price | 15.0",
+    ]
+    assert mean.startswith("11.6667. Of 3 values of 2 nodes.")
+    assert table.splitlines()[1:3] == ["Rex: 2: 10.0, 10.0", "Mo: 15.0"]
+    assert feature == "Rex: 2: 10.0, 10.0."

@@ -93,6 +93,15 @@ def first_of_each(numbers: Longs | Floats) -> Longs:
     return np.flatnonzero(fresh)
 
 
+def first_of_each_row(*columns: Longs | Floats) -> Longs:
+    """Return the place of the first of equal rows in columns of one length, in the order of the columns."""
+    order = np.lexsort(columns[::-1])
+    fresh = np.zeros(len(order), dtype=np.bool_)
+    for column in columns:
+        fresh[first_of_each(column[order])] = True
+    return order[fresh]
+
+
 class Extremes:
     """Keeps for every key the row with the least number and the row with the greatest, the first of equal ones."""
 

@@ -226,11 +226,15 @@ class _Read:
         if not isinstance(column, Ends):
             numbers = ((row.term("x"), row.number("n")) for row in found)
             return {member: Cell((), Count(number or 0, exact)) for member, number in numbers if member is not None}
-        ends = defaultdict[Term, set[Term]](set)
+        ends, nodes = defaultdict[Term, list[Term]](list), set[tuple[Term, Term]]()
         for row in found:
             member, end = row.term("x"), row.term("y")
-            if member is not None and end is not None:
-                ends[member].add(end)
+            # A node counts once, however many ways lead to it; each way has a value of its own.
+            if member is None or end is None or (member, end) in nodes:
+                continue
+            ends[member].append(end)
+            if not isinstance(end, Literal):
+                nodes.add((member, end))
         most = self._request.cell_limit
         return {
             member: Cell(tuple(sorted(reached, key=term_key)[:most]), Count(len(reached), exact))

@@ -20,7 +20,7 @@ from kg_adapters.algebra import (
     holds_values,
 )
 from kg_adapters.index.builder import index_of
-from kg_adapters.index.columns import Floats, first_of_each, spread
+from kg_adapters.index.columns import Floats, first_of_each_row, spread
 from kg_adapters.index.graph_index import Dictionary, EdgeTable, GraphIndex, Longs, relation_ids
 from kg_adapters.index.sets.members import SetMembers, unfit
 from kg_adapters.index.sets.values import IndexValues
@@ -262,12 +262,10 @@ class _Answering:
     def _aggregated(self, question: Aggregated) -> Computed:
         nodes, by = self._sets.nodes(question.of), question.by
         ends = self._walks.ends(nodes, by.path)
-        places, orders, rows = self._values.measured(ends, by, len(nodes))
-        if question.function in {"sum", "mean"}:
-            order = np.lexsort((orders, places))
-            firsts = np.append(first_of_each(places[order]), first_of_each(orders[order]))
-            once = np.sort(order[distinct(firsts)])
-            places, orders, rows = places[once], orders[once], rows[once]
+        if isinstance(by, ValueOf):
+            places, orders, rows = self._along_ways(nodes, by, adding=question.function in {"sum", "mean"})
+        else:
+            places, orders, rows = self._values.measured(ends, by, len(nodes))
         value, shown = self._value(question, orders, rows), np.arange(len(places))
         if question.function in {"min", "max"} and len(orders):
             shown = np.flatnonzero(orders == (orders.min() if question.function == "min" else orders.max()))
@@ -281,6 +279,19 @@ class _Answering:
             measured=Count(having),
             witnesses=tuple(self._measured(question, node, row) for node, row in chosen),
         )
+
+    def _along_ways(self, nodes: Longs, by: ValueOf, *, adding: bool) -> tuple[Longs, Floats, Longs]:
+        """Return the places of nodes, what orders the values that each way leads to from them, and their rows.
+
+        Where numbers are added, equal ones at the end of one way, such as 10 and 10.0, are one.
+        """
+        ways = self._walks.ways(nodes, by.path)
+        ways = ways if adding else self._values.each(ways)
+        orders = self._values.orders(ways.rows, by.kind, by.unit)
+        chosen = np.flatnonzero(~np.isnan(orders))
+        if adding:
+            chosen = chosen[np.sort(first_of_each_row(ways.ways[chosen], orders[chosen]))]
+        return ways.places[chosen], orders[chosen], ways.rows[chosen]
 
     def _value(self, question: Aggregated, orders: Floats, rows: Longs) -> float | Literal | None:
         function, by = question.function, question.by
@@ -301,7 +312,7 @@ class _Answering:
     def _measured(self, question: Aggregated, node: int, row: int) -> Witness:
         facts = self._witnesses.of_node(question.of, node)
         if row >= 0:
-            facts += self._witnesses.along(node, question.by.path, [self._values.literal(row)])
+            facts += self._witnesses.to_row(node, question.by.path, row)
         return Witness(self._sets.term(node), tuple(dict.fromkeys(facts)))
 
     def _cells(self, nodes: Longs, column: Column) -> list[Cell]:
@@ -309,7 +320,9 @@ class _Answering:
         ends = self._walks.ends(nodes, column.path)
         if isinstance(column, NumberOf):
             return [Cell((), Count(size)) for size in self._values.sizes(ends, column.path, len(nodes)).tolist()]
-        places, rows = self._values.different(ends)
+        ways = self._values.each(self._walks.ways(nodes, column.path))
+        by_place = np.argsort(ways.places, kind="stable")
+        places, rows = ways.places[by_place], ways.rows[by_place]
         cells: list[Cell] = []
         for place in range(len(nodes)):
             first, last = np.searchsorted(ends.places, [place, place + 1]).tolist()

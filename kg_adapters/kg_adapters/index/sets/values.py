@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kg_adapters.algebra import ComparedKind, HopPath, Measure, Operator, ValueOf, counts_values
-from kg_adapters.index.columns import Floats, orders_of
+from kg_adapters.index.columns import Floats, first_of_each_row, orders_of
 from kg_adapters.index.graph_index import Dictionary, GraphIndex, Longs
-from kg_adapters.index.sets.walks import PathEnds, distinct_pairs
+from kg_adapters.index.sets.walks import PathEnds, ValueWays, distinct_pairs
 from kg_adapters.profile import ValueKind, kind_of
 from kg_adapters.terms import Iri, Literal
 from kg_adapters.values import DATE_UNITS, SIGNS, compared_kind_of, date_unit, order_of_kind, text_compares, unit_of
@@ -124,6 +124,13 @@ class IndexValues:
         ranked = self.ranked(ends.rows)
         places, ranks = distinct_pairs(ends.value_places, ranked.ranks)
         return places, ranked.rows[ranks]
+
+    def each(self, ways: ValueWays) -> ValueWays:
+        """Return the same ways with each of the different values at the end of one way once."""
+        if not ways.repeats or not len(ways.rows):
+            return ways
+        chosen = np.sort(first_of_each_row(ways.ways, self.ranked(ways.rows).ranks))
+        return ValueWays(ways.places[chosen], ways.ways[chosen], ways.rows[chosen], repeats=False)
 
     def comparing(self, rows: Longs, operator: Operator, given: Literal) -> Mask:
         """Say which rows hold a value that stands in a relation to a given one, as `comparing.compares` says."""

@@ -183,6 +183,23 @@ class PathEnds:
     repeats: bool
 
 
+@dataclass(frozen=True, slots=True)
+class ValueWays:
+    """The values that a path leads to from nodes, once for each way through nodes.
+
+    Args:
+        places: The place of the node that the way starts from.
+        ways: The number of the way.
+        rows: The row of the value; several rows at the end of one way may hold the same value where `repeats` is true.
+        repeats: Whether they may.
+    """
+
+    places: Longs
+    ways: Longs
+    rows: Longs
+    repeats: bool
+
+
 class Walks:
     """Walks over one index for one question.
 
@@ -239,6 +256,20 @@ class Walks:
         value_places, rows = distinct_pairs(*self._joined(places, middles, self.values(of, last), of))
         single = not hops and not last.repeated and last.steps is not None and len(last.steps) == 1
         return PathEnds(at, ends, value_places, rows, repeats=not single)
+
+    def ways(self, nodes: Longs, path: HopPath) -> ValueWays:
+        """Return the values that a path leads to from each of some nodes, once for each way through nodes."""
+        *hops, last = path.hops
+        if not hops or last.repeated:
+            ends = self.ends(nodes, path)
+            return ValueWays(ends.value_places, ends.value_places, ends.rows, ends.repeats)
+        places, middles = np.arange(len(nodes)), nodes
+        for hop in hops:
+            of = distinct(middles)
+            places, middles = self._joined(places, middles, self.edges(of, hop), of)
+        of = distinct(middles)
+        ways, rows = self._joined(np.arange(len(places)), middles, self.values(of, last), of)
+        return ValueWays(places[ways], ways, rows, repeats=last.steps is None or len(last.steps) > 1)
 
     def edges(self, nodes: Longs, hop: Hop) -> tuple[Longs, Longs]:
         """Return the different pairs of a node's place and a node that a hop leads to, sorted."""

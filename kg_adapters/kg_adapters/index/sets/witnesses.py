@@ -226,6 +226,10 @@ class Witnesses:
                 facts += found[1]
         return facts
 
+    def to_row(self, node: int, path: HopPath, row: int) -> list[Fact]:
+        """Return the facts of a path from a node to the value in a row."""
+        return self._routes.to_value(node, path, lambda rows: np.equal(rows, row)) or []
+
     def _in(self, expression: SetExpression, node: int) -> bool:
         return bool(within(np.array([node], dtype=np.int64), self._sets.nodes(expression))[0])
 

@@ -1,7 +1,7 @@
 """Paths and sets of `kg_adapters.algebra` as SPARQL patterns."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count, pairwise
 from typing import Final
@@ -199,9 +199,16 @@ class SetWriter:
         """Return a new variable."""
         return f"?v{next(self.names)}"
 
-    def walked(self, start: str, path: HopPath, end: str) -> str:
-        """Return the pattern of a path, which ends in nodes and values."""
-        stops = [start, *(self.fresh() for _ in path.hops[1:]), end]
+    def walked(self, start: str, path: HopPath, end: str, between: Sequence[str] = ()) -> str:
+        """Return the pattern of a path, which ends in nodes and values.
+
+        Args:
+            start: Where it starts.
+            path: The path.
+            end: The variable of its ends.
+            between: The variables of the nodes between, by default new ones.
+        """
+        stops = [start, *(between or (self.fresh() for _ in path.hops[1:])), end]
         hops = zip(pairwise(stops), path.hops, strict=True)
         written = [self.hop(here, hop, there) for (here, there), hop in hops]
         for place, (hop, stop) in enumerate(zip(path.hops[1:], stops[1:], strict=False)):
@@ -294,12 +301,14 @@ class SetWriter:
         found = f"{self.group(of, name)} {self.counted(name, by.path, end)}"
         return f"SELECT {name} (COUNT(DISTINCT {end}) AS {key}) {{ {found} }} GROUP BY {name}"
 
-    def valued(self, of: SetExpression, by: ValueOf, name: str, value: str, key: str) -> str:
-        """Return the pattern of the members of a set, their values and what orders these."""
-        return f"{self.group(of, name)} {self._measured_by(by, name, value, key)}"
+    def valued(
+        self, of: SetExpression, by: ValueOf, name: str, value: str, key: str, between: Sequence[str] = ()
+    ) -> str:
+        """Return the pattern of the members of a set, their values and what orders these; see `walked`."""
+        return f"{self.group(of, name)} {self._measured_by(by, name, value, key, between)}"
 
-    def _measured_by(self, by: ValueOf, name: str, value: str, key: str) -> str:
-        walked = self.walked(name, by.path, value)
+    def _measured_by(self, by: ValueOf, name: str, value: str, key: str, between: Sequence[str] = ()) -> str:
+        walked = self.walked(name, by.path, value, between)
         bound = ordered(value, by.kind, key, self.fresh)
         fits = is_of_kind(value, by.kind, by.unit, self.graph.dialect)
         # What has no key, or one that is not a number, is neither.
@@ -455,6 +464,16 @@ def _holds_of_none(condition: Numbers) -> bool:
 def _either(patterns: Iterable[str]) -> str:
     written = list(patterns)
     return writing.union(written) if len(written) > 1 else written[0]
+
+
+def between(path: HopPath, start: str) -> tuple[str, ...]:
+    """Return variables for the nodes between the ends of a path, which tell its ways apart.
+
+    Args:
+        path: The path; none where its last hop is repeated.
+        start: What their names begin with.
+    """
+    return () if path.hops[-1].repeated else tuple(f"{start}{place}" for place in range(1, len(path.hops)))
 
 
 def _only(hop: Hop, direction: str) -> bool:

@@ -18,7 +18,7 @@ from kg_adapters.set_requests import (
     Tabled,
 )
 from kg_adapters.sparql.queries import writing
-from kg_adapters.sparql.queries.set_patterns import SetWriter, Walked, WayWriter
+from kg_adapters.sparql.queries.set_patterns import SetWriter, Walked, WayWriter, between
 from kg_adapters.terms import Iri, Literal, Term, literal_key
 
 MOST_CELLS: Final = 10_000
@@ -43,7 +43,7 @@ class SetQueries:
       something that may be a measure
     - `member`: a member `?x`, with its measure `?m` where it is one of the best; `group`: a group `?x` of `?n`
     - `sum`, `mean`: `?m`; `end`: the least or greatest value `?x`, or number `?m`
-    - `cell0`, `cell1`, …: an end `?y` of the member `?x` in a column, or how many there are `?n`
+    - `cell0`, `cell1`, …: an end `?y` of the member `?x` in a column, once for each way, or how many there are `?n`
     - `out`, `in`: a shared term `?x` over `?p`
 
     Args:
@@ -79,11 +79,13 @@ class SetQueries:
 
     def _table(self, of: SetExpression, columns: Sequence[Column]) -> str:
         writer = SetWriter(self.graph)
-        found = [f"?c{place}" for place in range(len(columns))]
-        cells = (
-            f"OPTIONAL {{ {(writer.walked if isinstance(column, Ends) else writer.counted)(_X, column.path, name)} }}"
-            for column, name in zip(columns, found, strict=True)
-        )
+        found, cells = list[str](), list[str]()
+        for place, column in enumerate(columns):
+            name, via = f"?c{place}", between(column.path, f"?via{place}_") if isinstance(column, Ends) else ()
+            counted = not isinstance(column, Ends)
+            walked = writer.counted(_X, column.path, name) if counted else writer.walked(_X, column.path, name, via)
+            found += [*via, name]
+            cells.append(f"OPTIONAL {{ {walked} }}")
         return f"SELECT DISTINCT ?x {' '.join(found)} {{ {writer.group(of, _X)} {' '.join(cells)} }}"
 
     def _blocks(self, request: SetRequest) -> Iterator[tuple[str, str]]:
@@ -134,8 +136,9 @@ class SetQueries:
         writer = SetWriter(self.graph)
         members = f"{{ SELECT ?x {{ {{ {self.members(of, limit)} }} }} }}"
         if isinstance(column, Ends):
-            walked = writer.walked(_X, column.path, "?y")
-            return f"SELECT DISTINCT ?x ?y {{ {members} {walked} }} LIMIT {MOST_CELLS}"
+            via = between(column.path, "?via")
+            walked = writer.walked(_X, column.path, "?y", via)
+            return f"SELECT DISTINCT ?x {' '.join(via)} ?y {{ {members} {walked} }} LIMIT {MOST_CELLS}"
         counted = writer.counted(_X, column.path, "?y")
         return f"SELECT ?x (COUNT(DISTINCT ?y) AS ?n) {{ {members} {counted} }} GROUP BY ?x"
 
@@ -153,8 +156,10 @@ class SetQueries:
         if isinstance(asked.by, ValueOf):
             # Adding 0 writes equal numbers alike, so that they are one.
             adds = asked.function in {"sum", "mean"}
-            pair, order = ("?member (?order + 0e0 AS ?key)", "?order") if adds else ("?member ?x ?key", key)
-            found = f"SELECT DISTINCT {pair} {{ {writer.valued(asked.of, asked.by, '?member', _X, order)} }}"
+            via = between(asked.by.path, "?via")
+            value, order = ("(?order + 0e0 AS ?key)", "?order") if adds else ("?x ?key", key)
+            valued = writer.valued(asked.of, asked.by, "?member", _X, order, via)
+            found = f"SELECT DISTINCT ?member {' '.join(via)} {value} {{ {valued} }}"
         else:
             found = writer.measured(asked.of, asked.by, "?member", key)
         yield _about("count"), f"SELECT (COUNT(*) AS ?n) {{ {{ {found} }} }}"
