@@ -33,8 +33,9 @@ NAMESPACES: Final = {
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
     "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
 }
+HEAD: Final = "\n".join(f"@prefix {prefix}: <{space}> ." for prefix, space in NAMESPACES.items())
 TURTLE: Final = (
-    "\n".join(f"@prefix {prefix}: <{space}> ." for prefix, space in NAMESPACES.items())
+    HEAD
     + r"""
 e:Planet rdfs:label "planet (class)" .
 dbr:Mercury_\(planet\) rdfs:label "Mercury" ; a e:Planet ; e:orbits dbr:Sun ; e:mass 3 .
@@ -201,6 +202,55 @@ async def test_a_name_or_id_that_ends_in_parentheses_is_read_as_a_whole(
     assert (found.data["match"], rows(found.data["candidates"])[0][0]) == ("exact", node)
 
 
+@pytest.fixture
+def marks(graph_of: Callable[[str], LocalAdapter]) -> LocalAdapter:
+    """A graph in which names look like ids of other things with brackets, parentheses or quotation marks."""
+    return graph_of(
+        f"{HEAD}\n"
+        """
+e:Sun rdfs:label "Helios" ; a e:Thing ; e:near e:x . e:star rdfs:label "Sun [G2]" ; a e:Thing ; e:near e:x .
+e:DEU rdfs:label "Germany" ; a e:Thing ; e:near e:x . e:boat rdfs:label "DEU" ; e:near e:x .
+e:two rdfs:label "John" ; e:near e:x . e:one rdfs:label "John (two)" ; e:near e:x .
+e:draft rdfs:label "e:Sun [draft]" ; e:near e:x ; e:close e:Sun ; e:far e:DEU .
+e:near rdfs:label "near" . e:close rdfs:label "near (e:near)" . e:far rdfs:label "e:near [m]" .
+"""
+    )
+
+
+@pytest.mark.parametrize("kind", [None, "e:Thing"])
+async def test_a_name_comes_before_the_id_of_something_else_that_it_looks_like(
+    marks: LocalAdapter, kind: str | None
+) -> None:
+    for text, match, node in (
+        ("Sun [G2]", "exact", "e:star"),
+        ('"Sun [G2]"', "close", "e:star"),
+        ("e:Sun [G2]", "exact", "e:Sun"),
+        ("'e:Sun'", "exact", "e:Sun"),
+        ("Germany (DEU)", "exact", "e:DEU"),
+        ("Germany (DEU) [one]", "exact", "e:DEU"),
+        *((("John (two)", "exact", "e:one"), ("e:Sun [draft]", "exact", "e:draft")) if kind is None else ()),
+        *((('"DEU"', "close", "e:boat"), ("'DEU'", "close", "e:boat")) if kind is None else ()),
+    ):
+        found = await call(marks, "Retrieve", text=text, type=kind)
+        assert (text, found.data["match"], rows(found.data["candidates"])[0][0]) == (text, match, node)
+
+
+@pytest.mark.parametrize(
+    ("relation", "tail"),
+    [
+        ("near (e:near) (e:close)", "Helios"),
+        ("near (e:near)", "e:x"),
+        ("e:near [m]", "Germany"),
+        ("e:near [one]", "e:x"),
+    ],
+)
+async def test_a_relation_is_read_as_it_is_printed(marks: LocalAdapter, relation: str, tail: str) -> None:
+    found = (await call(marks, "GetNeighbor", entity="e:draft", relation=relation)).plain
+    assert (found.is_error, found.text.endswith(f" | {tail}.")) == (False, True), found.text
+    composed = (await call(marks, "Compose", expression=f"Neighbor[e:draft, {relation}]")).plain
+    assert (composed.is_error, composed.summary) == (False, f"{tail}.")
+
+
 MISREAD: Final[Mapping[str, tuple[str, Arguments, str]]] = {
     "entity": ("GetNeighbor", {"entity": "Mars (dbr:Venus)"}, "'Mars (dbr:Venus)' read as Venus, by its id"),
     "entity of another's label": (
@@ -305,8 +355,7 @@ async def test_the_mark_of_a_graph_behind_a_fact_is_no_part_of_its_name(
         "one": '<http://e.org/a> rdfs:label "Ann" ; e:knows e:b . e:b rdfs:label "Bob" . e:knows rdfs:label "knows" .',
         "two": '<http://e.org/a> rdfs:label "Ann" ; e:likes e:b . e:b rdfs:label "Bob" . e:likes rdfs:label "likes" .',
     }
-    head = "\n".join(f"@prefix {prefix}: <{space}> ." for prefix, space in NAMESPACES.items())
-    graphs = several_graphs({name: graph_of(f"{head}\n{text}") for name, text in told.items()})
+    graphs = several_graphs({name: graph_of(f"{HEAD}\n{text}") for name, text in told.items()})
     both = {"graph": ["one", "two"]}
     walked = await call(graphs, "GetPath", source="Ann (<http://e.org/a>)", target="Bob (e:b)", **both)
     assert "-[knows (e:knows) [one]]->" in walked.text

@@ -105,8 +105,9 @@ class Identity:
 async def identify(graph: KGAdapter, texts: Sequence[str], *, type: Node | None = None) -> list[Identity]:
     """Return what texts name, in their order; among the instances of a type where one is given.
 
-    A text is first an id, alone or behind a label (`kg_server.naming.labelled`), then a label or alias, then the local
-    part of an IRI, and else a name with slips. A relation or datatype is named only where nothing else has the name.
+    A text is first an id, alone or behind its label (`kg_server.naming.labelled`), then a label or alias, then the
+    local part of an IRI, and else a name with slips. A relation or datatype is named only where nothing else has the
+    name.
 
     Args:
         graph: The graph.
@@ -117,14 +118,15 @@ async def identify(graph: KGAdapter, texts: Sequence[str], *, type: Node | None 
     behind = dict.fromkeys(each.id for of in written.values() for each in of)
     ids = await entities_of_ids(graph, [*(written if type is None else ()), *behind])
     own = await _of_local_names(graph, [each for each in behind if each not in ids])
-    shown = dict(await labelled(graph, written, {**ids, **own}))
-    for text in [text for text, each in shown.items() if each.written.id in own and not each.is_called_so]:
-        del shown[text]
+    if type is not None:
+        ids, own = await _of_type(graph, [ids, own], type)
+    shown = await labelled(graph, written, ids)
+    local = await labelled(graph, {text: [each for each in of if each.label] for text, of in written.items()}, own)
+    printed = {text: each.nodes for text, each in shown.items() if each.is_printed}
+    nodes = printed if type is not None else {**printed, **ids}
+    behind_labels = {**{text: each for text, each in local.items() if each.is_called_so}, **shown}
     found = await all_of(
-        [
-            partial(_identity, graph, text, ids.get(text, ()) if type is None else (), shown.get(text), type)
-            for text in written
-        ],
+        [partial(_identity, graph, text, nodes.get(text, ()), behind_labels.get(text), type) for text in written],
         at_once=AT_ONCE,
     )
     by_text = dict(zip(written, await _without_relations(graph, found), strict=True))
@@ -222,8 +224,6 @@ def _is_datatype(node: Node, described: Description) -> bool:
 async def _identity(
     graph: KGAdapter, text: str, nodes: Sequence[Node], shown: Labelled | None, type: Node | None
 ) -> Identity:
-    if not nodes and shown is not None and shown.is_called_so:
-        nodes = await _of_type(graph, shown, type)
     if nodes:
         return Identity(text, "exact", tuple(Candidate(node, 1.0, "id", text) for node in nodes))
     pool = await graph.search(text, limit=POOL, type=type) if fold(text) else ()
@@ -232,8 +232,10 @@ async def _identity(
         same = _same(await graph.search(text, limit=MOST_NAMESAKES, type=type), text)
     if same:
         return Identity(text, "exact", same, _without(pool, same))
-    if shown is not None and not shown.written.holds_more(graph) and (nodes := await _of_type(graph, shown, type)):
-        return await _called_otherwise(graph, text, nodes, shown.written.label)
+    if shown is not None and shown.is_called_so:
+        return Identity(text, "exact", tuple(Candidate(node, 1.0, "id", text) for node in shown.nodes))
+    if shown is not None and not shown.written.holds_more(graph):
+        return await _called_otherwise(graph, text, shown.nodes, shown.written.label)
     close = await _close(graph, text, pool)
     if not close and (joined := text.replace(".", "")) != text and fold(joined):
         # Words do not find `USA` by `U.S.A.`.
@@ -243,9 +245,14 @@ async def _identity(
     return Identity(text, judged(text, pool), near=tuple(pool))
 
 
-async def _of_type(graph: KGAdapter, shown: Labelled, type: Node | None) -> Sequence[Node]:
-    """Return what has the id that a text ends in, and the type where one is given."""
-    return shown.nodes if type is None else await instances_among(graph, shown.nodes, type)
+async def _of_type(
+    graph: KGAdapter, known: Sequence[Mapping[str, tuple[Node, ...]]], type: Node
+) -> list[Mapping[str, tuple[Node, ...]]]:
+    """Return what ids stand for, without what is no instance of a type."""
+    nodes = list(dict.fromkeys(node for each in known for of in each.values() for node in of))
+    among = await instances_among(graph, nodes, type) if nodes else ()
+    kept = [{text: tuple(node for node in of if node in among) for text, of in each.items()} for each in known]
+    return [{text: of for text, of in each.items() if of} for each in kept]
 
 
 async def _called_otherwise(graph: KGAdapter, text: str, nodes: Sequence[Node], label: str) -> Identity:

@@ -4,13 +4,15 @@ Every tool reads the text for an entity, class or relation in this order:
 
 1. all of it as an id: `Q1490`, `dbr:Mercury_(planet)`;
 2. as a label with the id that the graph calls so: `Tokyo (Q1490)`;
-3. all of it as a name, so that a label may itself end in parentheses: `Mercury (planet)`;
-4. as a label with an id that is called otherwise, `Goethe (Q937)`: the id counts, and the answer reports it.
+3. all of it as a name, so that a label may itself end in parentheses or brackets: `Mercury (planet)`;
+4. as an id in quotation marks or before brackets, or, where the graph is at hand, as an entity's label with the local
+   part of its IRI: `"Q1490"`, `P36 [wikidata]`, `Germany (DEU)`;
+5. as a label with an id that is called otherwise, `Goethe (Q937)`: the id counts, and the answer reports it.
 
-So 2 and 4 hold only where the graph has the id, and a text that holds several ids is never read by one of them. In 2,
-where the graph is at hand, the local part of an entity's IRI counts as well: `Germany (DEU)`. What answers add is left
-out: the graph behind a fact (`capital (P36) [wikidata]`), what a node without a label holds, escapes, and that a label
-was cut (`A long na… (Q5)`). So are quotation marks around the text or the label, as in `"Goethe, Johann" (Q5879)`.
+So 2, 4 and 5 hold only where the graph has the id, and a text that holds several ids is never read by one of them in 5.
+What answers add is left out: the graph behind a fact (`capital (P36) [wikidata]`), what a node without a label holds,
+escapes, and that a label was cut (`A long na… (Q5)`). So are quotation marks around the text or the label, as in
+`"Goethe, Johann" (Q5879)`.
 """
 
 import re
@@ -77,6 +79,11 @@ class Labelled:
     written: WithId
     nodes: tuple[Node, ...]
     is_called_so: bool
+
+    @property
+    def is_printed(self) -> bool:
+        """Whether answers print the id behind this label, so that no name comes before it."""
+        return self.is_called_so and bool(self.written.label)
 
     @property
     def relations(self) -> tuple[Iri, ...]:

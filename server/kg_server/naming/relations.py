@@ -177,7 +177,7 @@ async def relation_of(
     if relation is not None and (trusting or await _occurs(graph, relation)):
         return Chosen((relation,))
     behind = await relation_behind_label(graph, text)
-    if behind is not None and behind.is_called_so:
+    if behind is not None and behind.is_printed:
         return Chosen(behind.relations)
     if preferred := await preferred_relations(graph, text):
         return Chosen(preferred, text, ", by the notes of this graph")
@@ -190,8 +190,10 @@ async def relation_of(
     if called:
         return Chosen(tuple(each.relation for each in called), called[0].matched_text)
     if behind is not None:
-        is_alias = await _is_alias(graph, behind)
-        return Chosen(behind.relations) if is_alias else Chosen(behind.relations, text, ", by its id, not by its label")
+        is_misnamed = not (behind.is_called_so or await _is_alias(graph, behind))
+        return (
+            Chosen(behind.relations, text, ", by its id, not by its label") if is_misnamed else Chosen(behind.relations)
+        )
     if (chosen := await _called_in_part(graph, text, found, sample)) is not None:
         return chosen
     raise await _refusal(graph, text, relation, sort, there, sample)
@@ -297,7 +299,7 @@ async def relations_named(
     behind = None if is_id else await relation_behind_label(graph, text)
     of_id = (relation,) if is_id and relation is not None else () if behind is None else behind.relations
     by_id = [RelationCandidate(each, 1.0, "id", text) for each in of_id]
-    if is_id or (behind is not None and behind.is_called_so):
+    if is_id or (behind is not None and behind.is_printed):
         return "exact", by_id
     if preferred := await preferred_relations(graph, text):
         labelled = _same(graph, text, await graph.find_relations(text, limit=_FOUND)) if shown else ()
@@ -307,7 +309,7 @@ async def relations_named(
     if called := _same(graph, text, found):
         return "exact", called
     if behind is not None:
-        return "exact" if await _is_alias(graph, behind) else "close", by_id
+        return "exact" if behind.is_called_so or await _is_alias(graph, behind) else "close", by_id
     if (label := await _names(graph, text)) is not None:
         return "close", [RelationCandidate(label, 1.0, "alias", text)]
     if len(nearly := _nearly(text, found)) == 1:
@@ -349,10 +351,11 @@ async def used_relation(graph: KGAdapter, text: str) -> Iri | None:
 
 async def relation_behind_label(graph: KGAdapter, text: str) -> Labelled | None:
     """Return the relation whose id a text has behind a label; None where a fact has none of its ids."""
-    written = [each for each in with_ids(text) if not each.holds_more(graph)]
+    written = with_ids(text)
     found = {each.id: await used_relation(graph, each.id) for each in written}
     known = {id_: (relation,) for id_, relation in found.items() if relation is not None}
-    return (await labelled(graph, {text: written}, known)).get(text)
+    behind = (await labelled(graph, {text: written}, known)).get(text)
+    return None if behind is None or (not behind.is_called_so and behind.written.holds_more(graph)) else behind
 
 
 async def _is_alias(graph: KGAdapter, behind: Labelled) -> bool:
