@@ -81,10 +81,10 @@ def is_absent(value: object, argument: Schema) -> bool:
 
 
 def as_list(value: object, argument: Schema) -> object:
-    """Return a text as the list of its lines where an argument takes nothing but a list; JSON is read elsewhere."""
+    """Return a text as the list of its lines, without blank ones, where an argument takes only a list; not JSON."""
     if argument.get("type") != "array" or not isinstance(value, str) or value.lstrip().startswith("["):
         return value
-    return value.splitlines()
+    return [line for line in value.splitlines() if line.strip()]
 
 
 def by_listed_names(arguments: dict[str, Any], known: Collection[str]) -> dict[str, Any]:

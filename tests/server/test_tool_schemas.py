@@ -140,7 +140,8 @@ async def test_null_and_blank_and_zero_stand_for_an_optional_argument_that_is_ab
 async def test_a_list_may_come_as_json_text_as_lines_or_as_its_only_item(tokyo: LocalAdapter) -> None:
     async with Client(build_server(tokyo, UNHURRIED)) as client:
         for tool, given, argument, forms in (
-            ("observe", {"question": "Where is it?"}, "entities", (["Tokyo"], '["Tokyo"]', "Tokyo")),
+            ("observe", {"question": "Where is it?"}, "entities", (["Tokyo"], '["Tokyo"]', "Tokyo", "\nTokyo\n \n")),
+            ("observe", {"question": "Where is it?"}, "entities", (["Tokyo", "Japan"], "Tokyo\r\n\r\nJapan")),
             (
                 "memory-append",
                 {},
