@@ -112,6 +112,16 @@ DOORS: Final[Mapping[str, tuple[str, Arguments, Arguments]]] = {
         {"entity": SUN, "relation": f"-{ORBITS}", "direction": "out"},
         {"entity": "dbr:Sun", "relation": "e:orbits", "direction": "in"},
     ),
+    "degree with a dash alone": (
+        "Degree",
+        {"entity": "dbr:Sun", "relation": "-near (e:near)"},
+        {"entity": "dbr:Sun", "relation": "e:near", "direction": "in"},
+    ),
+    "relation with a dash and its direction": (
+        "GetNeighbor",
+        {"entity": "dbr:Sun", "relation": "-e:orbits", "direction": "in"},
+        {"entity": "dbr:Sun", "relation": "e:orbits", "direction": "in"},
+    ),
     "feature": (
         "Feature",
         {"entity": "Venus (dbr:Venus)", "feature": "mass (kg) (e:mass)"},

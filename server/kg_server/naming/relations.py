@@ -83,10 +83,12 @@ class Chosen:
 
 
 def without_dash(relation: str, direction: Direction) -> tuple[str, Direction]:
-    """Return a relation without the `-` that answers and expressions walk it backwards by, and the way it then is."""
+    """Return a relation without the `-` by which answers and expressions walk it backwards, which means `in`.
+
+    So it does whatever the direction: hosts fill in defaults, and answers about `in` print the `-` themselves.
+    """
     text = relation.strip()
-    turned: dict[Direction, Direction] = {"in": "out", "out": "in", "both": "both"}
-    return (text[1:].lstrip(), turned[direction]) if text.startswith("-") else (relation, direction)
+    return (text[1:].lstrip(), "in") if text.startswith("-") else (relation, direction)
 
 
 async def said_of_union(
