@@ -222,6 +222,7 @@ e:Sun rdfs:label "Helios" ; a e:Thing ; e:near e:x . e:star rdfs:label "Sun [G2]
 e:DEU rdfs:label "Germany" ; a e:Thing ; e:near e:x . e:boat rdfs:label "DEU" ; e:near e:x .
 e:two rdfs:label "John" ; e:near e:x . e:one rdfs:label "John (two)" ; e:near e:x .
 e:draft rdfs:label "e:Sun [draft]" ; e:near e:x ; e:close e:Sun ; e:far e:DEU .
+e:quote rdfs:label 'say "yes", Bob' ; e:near e:x .
 e:near rdfs:label "near" . e:close rdfs:label "near (e:near)" . e:far rdfs:label "e:near [m]" .
 """
     )
@@ -243,6 +244,13 @@ async def test_a_name_comes_before_the_id_of_something_else_that_it_looks_like(
     ):
         found = await call(marks, "Retrieve", text=text, type=kind)
         assert (text, found.data["match"], rows(found.data["candidates"])[0][0]) == (text, match, node)
+
+
+async def test_a_name_that_holds_quotation_marks_is_proposed_as_an_expression_takes_it(marks: LocalAdapter) -> None:
+    refused = await refusal(marks, "Compose", expression='Neighbor[say "yes", Bob, near (e:near)]')
+    name = refused.partition(" Write ")[2].partition(", in quotation marks.")[0]
+    found = await call(marks, "Compose", expression=f"Neighbor[{name}, near (e:near)]")
+    assert (name, found.summary) == (r'"say \"yes\", Bob"', "e:x.")
 
 
 @pytest.mark.parametrize(

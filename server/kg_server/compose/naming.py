@@ -151,7 +151,8 @@ class Naming:
         texts = [self._text[words.span.start : words.span.end + end].strip() for end in (*ends, len(behind))]
         for found in await identify(self._graph, texts):
             if found.named:
-                return f' Write "{shown_within(found.named[0].matched_text, MAX_LABEL)}", in quotation marks.'
+                name = shown_within(found.named[0].matched_text, MAX_LABEL).replace('"', r"\"")
+                return f' Write "{name}", in quotation marks.'
         return ""
 
     def exactly(self, text: str) -> Members | None:
