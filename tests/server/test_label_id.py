@@ -246,6 +246,12 @@ async def test_a_name_comes_before_the_id_of_something_else_that_it_looks_like(
         assert (text, found.data["match"], rows(found.data["candidates"])[0][0]) == (text, match, node)
 
 
+async def test_a_memory_reads_a_name_before_the_id_that_it_looks_like(marks: LocalAdapter) -> None:
+    for head, shown in (("e:Sun [draft]", "e:Sun [draft]"), ("Sun [G2]", "Sun [G2]"), ("e:Sun [one]", "Helios")):
+        kept = (await call(marks, "memory-append", triples=[[head, "near (e:near)", "e:x"]])).plain
+        assert kept.lines == [f"{shown} -[near]-> e:x"]
+
+
 async def test_a_name_that_holds_quotation_marks_is_proposed_as_an_expression_takes_it(marks: LocalAdapter) -> None:
     refused = await refusal(marks, "Compose", expression='Neighbor[say "yes", Bob, near (e:near)]')
     name = refused.partition(" Write ")[2].partition(", in quotation marks.")[0]

@@ -224,7 +224,7 @@ def _notes(graph: KGAdapter, stated: Stated, described: Mapping[Node, Descriptio
     for mention in stated.mentions:
         description = described.get(mention.node)
         real = None if description is None else description.label
-        if mention.label is not None and real is not None and not is_shown_as(mention.label, real):
+        if mention.label and real is not None and not is_shown_as(mention.label, real):
             short = graph.prefixes.shorten(mention.node, "relation" if mention is stated.relation else "entity")
             here, written = shown_within(real, _MAX_NOTED), shown_within(mention.label, _MAX_NOTED)
             notes.append(f"{short} is {here} in this graph, not {written}; the id counts.")

@@ -44,7 +44,7 @@ class NodeMention:
 
     Args:
         node: The node.
-        label: The label.
+        label: The label; empty where only quotation marks or brackets stand around the id.
         id: What was read as an IRI although it has the look of a prefixed name of another graph; "" for anything else.
     """
 
@@ -218,12 +218,14 @@ class _Part:
         return NodeMention(found[0])
 
     def is_misnamed(self, described: Mapping[Node, Description]) -> bool:
-        """Return whether the graph calls the entity of the id otherwise, so that all of the text may be a name."""
+        """Return whether the text is not how the graph shows the entity of the id, so that all of it may be a name."""
         if self.position == "relation" or not self.mentions:
             return False
         first = self._first(described)
         real = described[first.node].label if first.node in described else None
-        return first.label is not None and real is not None and not is_shown_as(first.label, real)
+        if first.label is None or real is None:
+            return False
+        return not first.label or not is_shown_as(first.label, real)
 
     def _first(self, described: Mapping[Node, Description]) -> NodeMention:
         """Return the first reading that the graph has: all of the text as an id before an id behind a label."""
@@ -333,7 +335,7 @@ def _part(text: str, prefixes: Prefixes, position: Position) -> _Part:
 
 def _candidates(text: str, prefixes: Prefixes, position: Position) -> Iterator[NodeMention]:
     for each in with_ids(text):
-        yield from _mentions(each.id, read_back(each.label) or None, prefixes, position)
+        yield from _mentions(each.id, read_back(each.label), prefixes, position)
     yield from _mentions(text, None, prefixes, position)
 
 
