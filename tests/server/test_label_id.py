@@ -252,6 +252,23 @@ async def test_a_memory_reads_a_name_before_the_id_that_it_looks_like(marks: Loc
         assert kept.lines == [f"{shown} -[near]-> e:x"]
 
 
+@pytest.mark.parametrize(
+    ("expression", "summary"),
+    [
+        ("Neighbor[Sun [G2] (e:star), near (e:near)]", "e:x."),
+        ("Count[Union[Sun [G2] (e:star), Helios (e:Sun)]]", '2. Namely Helios, "Sun [G2]".'),
+        (
+            "Neighbor[e:x, -near], Count[Sun [G2] (e:star)]",
+            '2 parts, worked out side by side. Part 2: Namely "Sun [G2]".',
+        ),
+        ("Count[Where[Type[e:Thing], near = Sun [G2] (e:star)]]", "0."),
+    ],
+)
+async def test_a_label_that_holds_brackets_is_no_call(marks: LocalAdapter, expression: str, summary: str) -> None:
+    found = (await call(marks, "Compose", expression=expression)).plain
+    assert (found.is_error, found.summary[: len(summary)]) == (False, summary)
+
+
 async def test_a_name_that_holds_quotation_marks_is_proposed_as_an_expression_takes_it(marks: LocalAdapter) -> None:
     refused = await refusal(marks, "Compose", expression='Neighbor[say "yes", Bob, near (e:near)]')
     name = refused.partition(" Write ")[2].partition(", in quotation marks.")[0]

@@ -196,6 +196,8 @@ CLOSE: Final = "]"
 
 QUOTES: Final = "\"'"
 
+_LABEL_AND_ID: Final = re.compile(r"\w+\s*\[[^\[\]]*\]\s+\(")
+
 _BRACKET: Final = re.compile(r"[()\[\]]")
 
 _ESCAPED: Final = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[nrt])")
@@ -226,9 +228,14 @@ def name_at(source: str, at: int) -> str:
 
 
 def opens_call(source: str, at: int) -> bool:
-    """Say whether a name and an opening bracket stand at an index, with or without blanks between them."""
+    """Return whether a name and an opening bracket stand at an index, with or without blanks between them.
+
+    A label that holds brackets, with its id behind it, opens none: `Apollo [11] (Q43653)`.
+    """
     name = name_at(source, at)
-    return bool(name) and source.startswith(OPEN, skip_blanks(source, at + len(name)))
+    if not name or not source.startswith(OPEN, skip_blanks(source, at + len(name))):
+        return False
+    return name.lower() in FUNCTIONS or _LABEL_AND_ID.match(source, at) is None
 
 
 def end_of_part(source: str, at: int) -> int:
