@@ -24,6 +24,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 from kg_adapters.errors import InvalidRequest, KGError
 from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import KGAdapter
+from kg_boundary.installation import install_command
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import FileNames, visible_lines
 from kg_server.callers import LOCAL, caller
@@ -365,7 +366,7 @@ def memories_of(settings: Settings) -> MemoryStore:
         from kg_server.memory.postgres_storage import PostgresStorage
     except ImportError as error:
         raise InvalidRequest(
-            "Memories in PostgreSQL (memory.database) need one more package: pip install 'kg-sextant[hosting]'"
+            f"Memories in PostgreSQL (memory.database) need one more package. Run: {install_command('hosting')}"
         ) from error
     # A call that waits for the database must end before its own deadline.
     wait_s = min(MAX_DATABASE_WAIT_S, settings.timeout_s / 4)

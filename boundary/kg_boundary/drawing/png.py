@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from kg_boundary.drawing.svg import FONTS, CannotDraw
+from kg_boundary.installation import install_command
 
 _TEXT: Final = f'''<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9">
 <text y="9" font-family="{FONTS}">%s</text></svg>'''
@@ -35,7 +36,7 @@ def png_of(svg: str, scale: float = 2.0, *, fonts: bool = True) -> bytes:
     try:
         from resvg_py import svg_to_bytes  # noqa: PLC0415 - an extra
     except ImportError as error:
-        raise CannotDraw("A PNG needs the extra draw. Install it: pip install 'kg-sextant[draw]'") from error
+        raise CannotDraw(f"A PNG needs the extra draw. Run: {install_command('draw')}") from error
     with_text, without = (svg_to_bytes(svg_string=_TEXT % mark, skip_system_fonts=not fonts) for mark in ("M", ""))
     if with_text == without:
         raise CannotDraw("This machine has no font for a PNG. Install one, such as DejaVu, or write SVG.")

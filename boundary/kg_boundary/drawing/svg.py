@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 
 from kg_boundary.drawing.layout import DOT, FONT, PADDING, PILL, SMALL_FONT, Laid, Link, Pill, Sheaf, Vertex, laid_out
 from kg_boundary.drawing.picture import MOST_WHOLE, Picture, is_value, shown_label, web_address, width_of
+from kg_boundary.installation import install_command
 
 Theme: TypeAlias = Literal["light", "dark", "both"]
 """The colours of a picture; `both` follows what the reader prefers."""
@@ -62,7 +63,7 @@ def svg_of(picture: Picture, theme: Theme = "both") -> str:
     try:
         laid = laid_out(picture)
     except ImportError as error:
-        raise CannotDraw("Drawing needs the extra draw. Install it: pip install 'kg-sextant[draw]'") from error
+        raise CannotDraw(f"Drawing needs the extra draw. Run: {install_command('draw')}") from error
     return _Writer(picture, laid).written(theme)
 
 

@@ -29,6 +29,7 @@ from kg_adapters.files.sources import (
     expected_endings,
 )
 from kg_adapters.open_options import ReadingLimits, Refused, setting
+from kg_boundary.installation import install_command
 from kg_boundary.json_stream import BrokenJson, JsonStream
 from kg_boundary.regular_files import open_regular
 from kg_boundary.shown import in_quotes, listed
@@ -159,8 +160,8 @@ def _zstandard(stream: io.BufferedReader) -> Generator[Unpacked]:
         import zstandard  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise Refused(
-            "byte 0: it is compressed with Zstandard, which needs one more package: pip install 'kg-sextant[zstd]'; "
-            "or decompress it first with zstd -d"
+            "byte 0: it is compressed with Zstandard, which needs one more package. Decompress it (zstd -d), or run "
+            f"`{install_command('zstd')}`"
         ) from error
     window = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
     try:

@@ -11,6 +11,7 @@ from kg_adapters.files.sources import Source
 from kg_adapters.open_options import ReadingLimits, Refused
 from kg_adapters.tables.records import RecordTables
 from kg_adapters.tables.rows import TableBatch, check_width, stem_of
+from kg_boundary.installation import install_command
 from kg_boundary.json_stream import Json
 from kg_boundary.regular_files import open_regular
 from kg_boundary.shown import listed
@@ -82,8 +83,8 @@ def _reader(file: IO[bytes]) -> "RecordBatchReader":
         from arro3.io import read_parquet  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise Refused(
-            "byte 0: it is a Parquet file, which needs one more package: pip install 'kg-sextant[parquet]'; or save it "
-            "as CSV first"
+            "byte 0: it is a Parquet file, which needs one more package. Save it as CSV, or run "
+            f"`{install_command('parquet')}`"
         ) from error
     return read_parquet(file, batch_size=_BATCH)
 

@@ -17,6 +17,7 @@ from pydantic import SecretStr
 
 from kg_adapters.errors import BackendUnavailable, KGError
 from kg_adapters.registry import URLS
+from kg_boundary.installation import install_command
 from kg_boundary.private_files import private_folder
 from kg_boundary.secrets import STRONG
 from kg_boundary.shown import counted, visible_line
@@ -150,7 +151,7 @@ def _packages() -> Iterator[Finding]:
         try:
             yield Finding("ok", f"{name} {version(name)}", detail=name != APP)
         except PackageNotFoundError:
-            yield Finding("fail", f"{name} is not installed: install {APP} again, as in pip install --upgrade {APP}")
+            yield Finding("fail", f"{name} is not installed. Install {APP} again: {install_command()}")
 
 
 def _settings(called: Invocation, loaded: LoadedSettings) -> Iterator[Finding]:

@@ -67,7 +67,7 @@ def draw(  # noqa: PLR0913, PLR0917 - one argument for each option
 ) -> None:
     """Draw a part of a graph as a file for slides and pages.
 
-    Needs the extra draw: pip install 'kg-sextant[draw]'
+    Needs the extra draw: without it, this prints the command that installs it.
     """
     ending = ".svg" if out == "-" else Path(out).suffix.lower()
     if ending not in ENDINGS:

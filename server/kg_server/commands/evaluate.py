@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from kg_adapters.errors import BackendError, InvalidRequest
+from kg_boundary.installation import install_command
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import in_plain_words, one_line
 from kg_server.commands import options
@@ -140,7 +141,7 @@ def _done(folders: list[Path], *, official: bool) -> "list[Done]":
 def _needs_extra() -> None:
     """Raise InvalidRequest where the packages that benchmarks need are not installed."""
     if find_spec("inspect_ai") is None or find_spec("matplotlib") is None:
-        raise InvalidRequest('Benchmarks need more packages. Run: pip install "kg-sextant[eval]"')
+        raise InvalidRequest(f"Benchmarks need more packages. Run: {install_command('eval')}")
 
 
 def show_tables(folders: list[Path], metric: str, *, official: bool, form: str = "text") -> None:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kg_adapters.errors import InvalidRequest
+from kg_boundary.installation import install_command
 from kg_server.commands.addresses import cannot_listen, parse_address
 from kg_server.commands.output import warn
-from kg_server.settings import APP, Settings
+from kg_server.settings import Settings
 
 if TYPE_CHECKING:
     from kg_server.serving.audit import Watcher
@@ -54,7 +55,9 @@ class Recording:
                     from kg_server.serving.telemetry import exported
                 except ModuleNotFoundError:
                     # Such variables are often set for a whole machine.
-                    warn(f"Traces and metrics for OpenTelemetry need more packages: {_install('telemetry')}")
+                    warn(
+                        f"Traces and metrics for OpenTelemetry need more packages. Run: {install_command('telemetry')}"
+                    )
                 else:
                     watchers.append(stack.enter_context(exported(signals, transport)))
             yield watchers
@@ -79,7 +82,7 @@ def _metrics(address: str) -> "Generator[Watcher]":
     try:
         from kg_server.serving.metrics import served_metrics
     except ModuleNotFoundError as error:
-        raise InvalidRequest(f"Metrics need more packages: {_install('hosting')}") from error
+        raise InvalidRequest(f"Metrics need more packages. Run: {install_command('hosting')}") from error
     with ExitStack() as stack:
         try:
             metrics, port = stack.enter_context(served_metrics(host, port))
@@ -87,7 +90,3 @@ def _metrics(address: str) -> "Generator[Watcher]":
             raise cannot_listen(host, port, error) from error
         warn(f"Metrics at http://{host}:{port}/metrics")
         yield metrics
-
-
-def _install(extra: str) -> str:
-    return f"pip install '{APP}[{extra}]'"

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 
 from cli_runs import COMMAND, CommandLine, write_graph
 from kg_adapters.errors import InvalidRequest
+from kg_boundary.installation import in_cache, requirement
 from kg_server.commands.commented_json import read_commented, with_member
 from kg_server.commands.config import (
     Host,
@@ -24,7 +25,7 @@ from kg_server.commands.config import (
     client_file,
     merged,
 )
-from kg_server.commands.installation import in_cache, lasting_command, requirement
+from kg_server.commands.installation import lasting_command
 
 
 def entry(cli: CommandLine, *words: str, **environ: str) -> dict[str, object]:

@@ -12,6 +12,7 @@ from cli_runs import COMMAND, CommandLine
 from drawn import Drawn
 from kg_agents import AgentAnswer, GivenAnswer, Usage
 from kg_agents.evidence.values import FactGroup, Found, IdLabels, ObservedFacts, Remembered, Shown
+from kg_boundary.installation import install_command
 from pages import kg_sextant_words, shell_lines
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -142,7 +143,7 @@ def test_a_run_without_evidence_is_refused_and_one_without_the_extra_says_what_t
     bare = tmp_path / "bare.jsonl"
     bare.write_text(f"{lines[0]}\n", encoding="utf-8")
     (tmp_path / "fast_sugiyama.py").write_text("raise ImportError")
-    wanted = "pip install 'kg-sextant[draw]'"
+    wanted = install_command("draw")
     for trace, out, said in ((bare, "a.svg", "rests on no facts"), (RECORD, "a.svg", wanted), (RECORD, "a.html", "")):
         words = [*COMMAND, "draw", "--trace", str(trace), "-o", out]
         ended = subprocess.run(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True, check=False)

@@ -34,6 +34,7 @@ from kg_adapters.local.vectors.labels import (
     vector_folder,
 )
 from kg_adapters.open_options import EmbeddingProgress, OnEmbedding, ignore_embedding
+from kg_boundary.installation import install_command
 
 ByteRows: TypeAlias = npt.NDArray[np.int8]
 # On 16,000 entities of Wikidata these find 98 of the 100 that a full scan finds.
@@ -263,8 +264,9 @@ async def build_meaning_index(
         except ImportError as error:
             _log.warning(
                 "Searches by meaning will take some 15 ms in this store, since usearch does not work here (%s). "
-                "To install it: pip install 'kg-sextant[large]'",
+                "To install it: %s",
                 error,
+                install_command("large"),
             )
     save_whole(folder / _SCALES, _scales(rows))
     save_whole(folder / _NODES, nodes.astype(np.int32))
