@@ -1,10 +1,7 @@
 """What is published beside the code: the entry of the MCP registry, the bundle for desktop assistants, the image."""
 
-import ast
 import json
-import os
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -123,38 +120,3 @@ def test_the_package_says_where_it_is_at_home() -> None:
 def test_links_of_the_readme_work_where_the_package_is_shown() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert [link for link in re.findall(r"\]\(([^)]+)\)", text) if not link.startswith(("https://", "#"))] == []
-
-
-SCRIPT = Path(__file__).parents[1] / "tools" / "set_up.py"
-
-
-def test_a_python_that_is_too_old_can_still_read_the_script_that_tells_it_so() -> None:
-    tree = ast.parse(SCRIPT.read_text(encoding="utf-8"), feature_version=(3, 6))
-    futures = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
-    evaluated = [
-        node.returns
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef) and isinstance(node.returns, ast.Subscript)
-    ]
-    assert (futures, evaluated) == ([], [])
-
-
-def test_an_environment_whose_creation_was_interrupted_is_made_anew(tmp_path: Path) -> None:
-    (tmp_path / "tools").mkdir()
-    script = Path(shutil.copy(SCRIPT, tmp_path / "tools"))
-    (tmp_path / "constraints.txt").touch()
-    python = tmp_path / ".venv" / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    python.symlink_to(sys.executable)
-    (tmp_path / ".venv" / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).parent}\n", encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, str(script)],
-        env={**os.environ, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert "pip install --upgrade pip hatchling failed; its message stands above." in done.stderr
-    assert "No module named pip" not in done.stderr
-    subprocess.run([str(python), "-m", "pip", "--version"], stdout=subprocess.DEVNULL, check=True)

@@ -5,9 +5,11 @@ Python 3.6 can read this file, so that people are told which one is needed.
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import venv
+from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,8 +30,9 @@ def main() -> int:
         f"Installing {'the project and its checks' if dev else 'the project'} into .venv (a minute or two) …",
         flush=True,
     )
-    if not _has_pip() and not _create():
-        return _fail("Python cannot create .venv here: install its venv module (on Debian: apt install python3-venv).")
+    reason = "" if _has_pip() else _create()
+    if reason:
+        return _fail(reason)
     for step in _steps(dev=dev):
         command = [str(PYTHON), "-m", "pip", "install", "--quiet", "--constraint", "constraints.txt", *step]
         done = subprocess.run(
@@ -60,19 +63,34 @@ def _has_pip() -> bool:
 
 
 def _steps(*, dev: bool) -> "list[list[str]]":
+    import tomllib  # noqa: PLC0415 - an old Python, which is told so, has none
+
     # The pip of an old Python knows no dependency groups, and a build in isolation would not be pinned. One of the
     # checks comes as source alone, and the setuptools of an old Python makes no wheel of it.
-    builders, project = ["--upgrade", "pip", "hatchling"], ["--no-build-isolation", "--editable", "."]
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"]
+    builders, project = ["--upgrade", "pip", *build], ["--no-build-isolation", "--editable", "."]
     return [[*builders, "setuptools"], [*project, "--group", "dev"]] if dev else [builders, project]
 
 
-def _create() -> bool:
+def _create() -> str:
+    """Create `.venv` with pip in it; return why that failed, or nothing."""
+    from bring_pip import NoPip, bring_pip  # noqa: PLC0415 - an old Python cannot read it
+
+    bundled = find_spec("ensurepip") is not None
     try:
-        venv.create(FOLDER, with_pip=True, clear=FOLDER.exists())
+        venv.create(FOLDER, with_pip=bundled, clear=FOLDER.exists())
+        if not bundled:
+            pinned = re.search(r"^pip==(\S+)$", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE)
+            bring_pip(PYTHON, pinned.group(1) if pinned else "", os.environ)
     except (OSError, subprocess.CalledProcessError) as error:
-        print(error, file=sys.stderr)
-        return False
-    return True
+        return f"{error}\nPython cannot create .venv here; its message stands above."
+    except NoPip as error:
+        return (
+            f"{error}\nThis Python has no ensurepip, and nothing else has pip; what was tried stands above. "
+            "Set PIP_INDEX_URL to your package index, or install python3-venv (on Debian: "
+            "apt install python3-venv), and run make again."
+        )
+    return ""
 
 
 def _environment() -> "dict[str, str]":

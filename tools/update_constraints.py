@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tempfile
+import tomllib
 import venv
 from pathlib import Path
 
@@ -16,7 +17,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
         python = Path(folder) / "bin" / "python"
-        _run(python, "install", "--quiet", "--upgrade", "pip", "hatchling", "setuptools")
+        build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"]
+        _run(python, "install", "--quiet", "--upgrade", "pip", *build, "setuptools")
         _run(python, "install", "--quiet", "--no-build-isolation", "--editable", ".[eval]", "--group", "dev")
         frozen = _run(python, "freeze", "--all", "--exclude-editable")
     TARGET.write_text(_pinned(frozen), encoding="utf-8")
