@@ -117,6 +117,20 @@ def test_the_package_says_where_it_is_at_home() -> None:
     assert [url for url in project["urls"].values() if not url.startswith(HOME)] == []
 
 
-def test_links_of_the_readme_work_where_the_package_is_shown() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert [link for link in re.findall(r"\]\(([^)]+)\)", text) if not link.startswith(("https://", "#"))] == []
+def test_links_of_the_readme_lead_to_files_in_a_clone_and_to_addresses_in_the_wheel(tmp_path: Path) -> None:
+    link = re.compile(r"(!?)\[[^\]]*\]\(([^)#]+)")
+    ours = link.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert [target for _, target in ours if not (ROOT / target).exists()] == []
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+    (built,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(built) as wheel:
+        (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+        shown = link.findall(wheel.read(name).decode())
+    kinds = {"!": "raw", "": "blob"}
+    assert shown == [(mark, f"{HOME}/{kinds[mark]}/main/{target}") for mark, target in ours]
+    assert {mark for mark, _ in ours} == {"", "!"}

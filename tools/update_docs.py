@@ -106,11 +106,11 @@ class Shell:
 
 @contextlib.contextmanager
 def shell_with_examples() -> Generator[Shell]:
-    """Provide a shell in a copy of `docs/examples`, where the example adapter is installed."""
+    """Provide a shell in a copy of `docs/examples`, with the same at `docs/examples`, and the example adapter."""
     with tempfile.TemporaryDirectory() as temporary:
         folder, packages = Path(temporary).resolve() / "home", Path(temporary).resolve() / "packages"
-        folder.mkdir()
-        shutil.copytree(EXAMPLES, folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+        for copy in (folder, folder / "docs" / "examples"):
+            shutil.copytree(EXAMPLES, copy, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
         settings_file = folder.with_name("settings.toml")
         settings_file.touch()
         _register_example(packages)

@@ -1,5 +1,6 @@
 """One question answered with the tools, by a real client of a real server process: `python -m kg_server.demo`."""
 
+import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -16,14 +17,17 @@ from kg_boundary.shown import visible_line, visible_lines
 from kg_server.answers.results import CandidatesResult, NeighborsResult, ObserveResult, PathsResult, Result
 from kg_server.commands.config import block_for, launch
 from kg_server.commands.graph_words import NamedGraph
+from kg_server.commands.installation import lasting_command
 from kg_server.commands.invocation import Invocation
 from kg_server.commands.output import FailuresForPeople, escape_what_cannot_be_shown, only_cause, text_of
 from kg_server.compose.tool import ComposeResult
 from kg_server.memory.tool import AppendedResult, MemoryResult
-from kg_server.settings import APP, ENVIRONMENT_PREFIX
+from kg_server.settings import ENVIRONMENT_PREFIX
 
 QUESTION: Final = "Through whom did Goethe influence Albert Einstein?"
 INFLUENCED_BY: Final = "P737"
+SLOW_MACHINE_S: Final = "120"
+"""How long a call may take: the first one reads much, and the machine may be busy."""
 
 R = TypeVar("R", bound=Result)
 
@@ -156,7 +160,7 @@ def _server(options: Sequence[str], *, memories: str) -> StdioServerParameters:
     return StdioServerParameters(
         command=sys.executable,
         args=["-m", "kg_server", "serve", "sample", *options],
-        env={f"{ENVIRONMENT_PREFIX}DATA_FOLDER": memories},
+        env={f"{ENVIRONMENT_PREFIX}DATA_FOLDER": memories, f"{ENVIRONMENT_PREFIX}TIMEOUT_S": SLOW_MACHINE_S},
     )
 
 
@@ -184,7 +188,8 @@ def _connect(console: Console) -> None:
     console.print(
         Text.assemble("\n", ("Now connect your assistant", "bold"), " with this block, or let it be written:")
     )
-    console.print(Text(f"{APP} config claude --write   (also cursor, vscode, codex)", "dim"))
+    write = shlex.join([*lasting_command({}), "config", "claude", "--write"])
+    console.print(Text(f"{write}   (also cursor, vscode, codex)", "dim"), soft_wrap=True)
     console.print(Text(block.text))
     console.print(Text(block.where, "dim"))
 
