@@ -1,6 +1,7 @@
 """The shape that the code keeps: who may import whom, who may touch the outside, and how long a unit may be."""
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -212,6 +213,20 @@ def test_files_and_functions_stay_within_the_budget_or_give_a_reason() -> None:
     view = (REPOSITORY / "server" / "view" / "src").glob("*.ts")
     long |= {path.name for path in view if len(path.read_text(encoding="utf-8").splitlines()) > MAX_FILE_LINES}
     assert long == set(LONGER)
+
+
+def test_no_pattern_repeats_a_group_possessively() -> None:
+    # Python before 3.11.5 finds too little with (?:…)*+; (?>(?:…)*) means the same.
+    possessive = re.compile(r"(?<![(\\])\)(?:[*+?]|\{[\d,]+\})\+")
+    assert possessive.search(r"a(?:b)*+") is not None
+    assert [
+        f"{module.name}:{node.lineno}"
+        for module in MODULES
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Constant)
+        if isinstance(node.value, str | bytes)
+        if possessive.search(node.value if isinstance(node.value, str) else node.value.decode("latin-1"))
+    ] == []
 
 
 def test_no_file_names_the_host_of_a_package_registry() -> None:

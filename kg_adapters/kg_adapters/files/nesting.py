@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 TOO_DEEP: Final = f"it is nested more than {MAX_DEPTH} deep, and no more is read"
-_STRINGS: Final = re.compile(rb'"(?<!\\")[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_STRINGS: Final = re.compile(rb'"(?<!\\")[^"\\]*+(?>(?:\\.[^"\\]*+)*)"', re.DOTALL)
 _BRACKETS: Final = re.compile(rb"[\[{]++|[\]}]++")
 
 

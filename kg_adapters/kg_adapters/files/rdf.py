@@ -33,7 +33,7 @@ _CHUNK: Final = 1 << 18
 
 _LONGEST_REASON: Final = 300
 
-_LITERAL: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
+_LITERAL: Final = re.compile(rb'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"')
 
 
 @dataclass(frozen=True, slots=True)

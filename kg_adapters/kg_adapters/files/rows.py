@@ -134,18 +134,18 @@ _BLANK: Final = r"_:([A-Za-z0-9_][A-Za-z0-9_-]*+)(?=[ \t])"
 
 _CHARACTERS: Final = r"A-Za-z0-9._~:/@!$&'()*+,;=\xa0-\ud7ff-"
 
-_PATH: Final = rf"(?:[{_CHARACTERS}]++|%[0-9A-Fa-f]{{2}})*+"
+_PATH: Final = rf"[{_CHARACTERS}]*+(?>(?:%[0-9A-Fa-f]{{2}}[{_CHARACTERS}]*+)*)"
 
-_BEHIND_PATH: Final = rf"(?:[{_CHARACTERS}?]++|%[0-9A-Fa-f]{{2}})*+"
+_BEHIND_PATH: Final = rf"[{_CHARACTERS}?]*+(?>(?:%[0-9A-Fa-f]{{2}}[{_CHARACTERS}?]*+)*)"
 
-_AUTHORITY: Final = r"(?://[A-Za-z0-9.-]*+(?::[0-9]++)?+(?=[/?#>\x1f]|\Z)|(?!//)(?!>))"
+_AUTHORITY: Final = r"(?://[A-Za-z0-9.-]*+(?::[0-9]++)?(?=[/?#>\x1f]|\Z)|(?!//)(?!>))"
 
 # RFC 3987, without its rarer letters.
-IRI: Final = rf"[A-Za-z][A-Za-z0-9+.-]*+:{_AUTHORITY}{_PATH}(?:\?{_BEHIND_PATH})?+(?:\#{_BEHIND_PATH})?+"
+IRI: Final = rf"[A-Za-z][A-Za-z0-9+.-]*+:{_AUTHORITY}{_PATH}(?:\?{_BEHIND_PATH})?(?:\#{_BEHIND_PATH})?"
 
-_TEXT: Final = r'(?:[^"\\\x00-\x1f\x7f-\x9f]++|\\[tbnrf"\\])*+'
+_TEXT: Final = r'[^"\\\x00-\x1f\x7f-\x9f]*+(?>(?:\\[tbnrf"\\][^"\\\x00-\x1f\x7f-\x9f]*+)*)'
 
-_LANGUAGE: Final = "@[A-Za-z]{2,3}(?:-[A-Za-z]{4})?+(?:-[A-Za-z]{2})?+"
+_LANGUAGE: Final = "@[A-Za-z]{2,3}(?:-[A-Za-z]{4})?(?:-[A-Za-z]{2})?"
 
 # These datatypes go with a language alone.
 _DATATYPE: Final = rf"\^\^<(?!http://www\.w3\.org/1999/02/22-rdf-syntax-ns#(?:l|dirL)angString>){IRI}>"
@@ -158,8 +158,8 @@ _GAP: Final = r"[ \t]*+"
 @cache
 def _line(*, quads: bool) -> re.Pattern[str]:
     # Compiling one takes 20 ms, and a process that parses a file needs neither.
-    graph = f"(?:<({IRI})>)?+" if quads else "()"
-    tail = rf'(?:{_NODE}|"({_TEXT})"({_LANGUAGE}|{_DATATYPE})?+)'
+    graph = f"(?:<({IRI})>)?" if quads else "()"
+    tail = rf'(?:{_NODE}|"({_TEXT})"({_LANGUAGE}|{_DATATYPE})?)'
     terms = rf"{_GAP}{_NODE}{_GAP}<({IRI})>{_GAP}{tail}{_GAP}{graph}{_GAP}\.{_GAP}\r?$"
     return re.compile(rf"^(?:{terms}|(.*)$)", re.MULTILINE)
 

@@ -71,9 +71,9 @@ _WHOLE: Final = r"[+-]?(?:0|[1-9]\d{0,17})"
 _PATTERNS: Final[Mapping[Kind, str]] = {
     BOOLEAN: r"(?i:true|false)",
     INTEGER: _WHOLE,
-    DECIMAL: rf"{_WHOLE}(?:\.\d{{1,18}}+)?+",
-    DOUBLE: r"[+-]?(?!0\d)\d{1,18}+(?:\.\d{1,18}+)?+(?:[eE][+-]?\d{1,3}+)?+",
-    COMMA: r"[+-]?(?:\d{1,3}(?:\.\d{3})++|0|[1-9]\d{0,17})(?:,\d{1,18}+)?+",
+    DECIMAL: rf"{_WHOLE}(?>(?:\.\d{{1,18}})?)",
+    DOUBLE: r"[+-]?(?!0\d)\d{1,18}+(?>(?:\.\d{1,18})?)(?>(?:[eE][+-]?\d{1,3})?)",
+    COMMA: r"[+-]?(?:\d{1,3}(?>(?:\.\d{3})+)|0|[1-9]\d{0,17})(?>(?:,\d{1,18})?)",
     DATE: r"\d{4}-\d\d-\d\d",
     DAY_FIRST: r"(?:[0-3]?\d\.[01]?\d\.\d{4}|[0-3]?\d/[01]?\d/\d{4}|[0-3]?\d-[01]?\d-\d{4})",
     MONTH_FIRST: r"(?:[01]?\d/[0-3]?\d/\d{4}|[01]?\d-[0-3]?\d-\d{4})",
@@ -90,7 +90,7 @@ _BETWEEN: Final = "\x1f"
 @cache
 def _all_of(kind: Kind) -> re.Pattern[str]:
     pattern = _PATTERNS[kind]
-    return re.compile(rf"(?:{pattern}{_BETWEEN})*+{pattern}")
+    return re.compile(rf"(?>(?:{pattern}{_BETWEEN})*){pattern}")
 
 
 def fits(kind: Kind, cells: Collection[str]) -> bool:
