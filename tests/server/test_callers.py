@@ -38,6 +38,18 @@ def served(server: SextantServer) -> AbstractAsyncContextManager[str]:
     return on_loopback(AuthenticationMiddleware(app, BearerAuthBackend(Names())))
 
 
+async def test_a_list_may_be_cached_for_others_only_where_nobody_logs_in(tokyo: LocalAdapter) -> None:
+    scopes: dict[str, str | None] = {}
+    async with served(build_server(tokyo, Settings(timeout_s=60))) as url:
+        for name, headers in (("nobody", None), ("ann", {"Authorization": "Bearer ann"})):
+            async with (
+                httpx2.AsyncClient(headers=headers) as http,
+                Client(streamable_http_client(url, http_client=http), mode="2026-07-28") as client,
+            ):
+                scopes[name] = (await client.list_tools()).cache_scope
+    assert scopes == {"nobody": "public", "ann": "private"}
+
+
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 async def test_nobody_reads_or_extends_the_memory_of_another_caller(
     tokyo: LocalAdapter, tmp_path: Path, mode: str

@@ -155,7 +155,15 @@ async def test_a_list_may_come_as_json_text_as_lines_or_as_its_only_item(tokyo: 
                     "Tokyo | country | Japan",
                 ),
             ),
-            ("memory-append", {}, "triples", (["Tokyo | country | Japan", "Tokyo | capital | Shinjuku"],) * 2),
+            (
+                "memory-append",
+                {},
+                "triples",
+                (
+                    ["Tokyo | country | Japan", "Tokyo | capital | Shinjuku"],
+                    "Tokyo | country | Japan\nTokyo | capital | Shinjuku",
+                ),
+            ),
             ("Retrieve", {}, "text", (["Tokyo", "Japan"], '["Tokyo", "Japan"]')),
         ):
             replies = [reply_of(await client.call_tool(tool, {**given, argument: form})) for form in forms]
