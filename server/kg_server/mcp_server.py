@@ -260,12 +260,12 @@ class SextantServer(MCPServer[None]):
         if not caller().may_call(name):
             allowed = ", ".join(self.callable_tools()) or "none"
             raise MCPError(code=INVALID_PARAMS, message=f"This caller may not call {name}. It may call: {allowed}.")
-        arguments = by_listed_names(arguments, known)
+        present = {each: value for each, value in arguments.items() if not is_absent(value, known.get(each, {}))}
+        arguments = by_listed_names(present, known)
         for argument in arguments:
             if argument not in known:
                 raise ToolError(unknown_name(name, "argument", argument, known))
-        present = {each: value for each, value in arguments.items() if not is_absent(value, known[each])}
-        arguments = {each: as_list(value, known[each]) for each, value in present.items()}
+        arguments = {each: as_list(value, known[each]) for each, value in arguments.items()}
         timeout_s = self._timeout_s
         place = ""
         named = graph_names(arguments.get(GRAPH)) is not None

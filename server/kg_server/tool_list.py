@@ -76,15 +76,17 @@ def is_absent(value: object, argument: Schema) -> bool:
     Hosts whose model has to fill in every argument send these; no argument takes 0.
     """
     blank = isinstance(value, str) and not value.strip()
-    zero = isinstance(value, int | float) and not isinstance(value, bool) and value == 0
-    return value is None or blank or (zero and "default" in argument)
+    kinds = {each.get("type") for each in (argument, *argument.get("anyOf", ()))}
+    is_text_of_zero = isinstance(value, str) and value.strip() == "0" and not kinds.isdisjoint({"integer", "number"})
+    is_zero = isinstance(value, int | float) and not isinstance(value, bool) and value == 0
+    return value is None or blank or ((is_zero or is_text_of_zero) and "default" in argument)
 
 
 def as_list(value: object, argument: Schema) -> object:
     """Return a text as the list of its lines, without blank ones, where an argument takes only a list; not JSON."""
     if argument.get("type") != "array" or not isinstance(value, str) or value.lstrip().startswith("["):
         return value
-    return [line for line in value.splitlines() if line.strip()]
+    return [line.strip() for line in value.split("\n") if line.strip()]
 
 
 def by_listed_names(arguments: dict[str, Any], known: Collection[str]) -> dict[str, Any]:

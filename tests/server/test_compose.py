@@ -304,17 +304,6 @@ async def test_odd_expressions_get_an_answer_or_a_clear_refusal(
     assert not after.is_error
 
 
-async def test_the_tool_describes_itself_in_few_words(tokyo: LocalAdapter) -> None:
-    async with Client(compose_server(tokyo)) as client:
-        (tool,) = (await client.list_tools()).tools
-    assert token_count(tool.model_dump_json(by_alias=True, exclude_none=True)) <= 500
-    assert tool.name == "Compose"
-    assert list(tool.input_schema["properties"]) == ["expression", "evidence", "explain", "max_tokens"]
-    assert tool.output_schema is not None
-    assert tool.annotations is not None
-    assert (tool.annotations.read_only_hint, tool.annotations.open_world_hint) == (True, False)
-
-
 async def test_the_sparql_that_asks_the_same_is_shown_where_it_is_asked_for(tokyo: LocalAdapter) -> None:
     server = build_server(tokyo, Settings())
     expression = "Count[Neighbor[Q17, -country]], Where[Neighbor[Q17, -country], population > 1000], Feature[Q1490]"

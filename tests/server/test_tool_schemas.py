@@ -126,6 +126,9 @@ async def test_null_and_blank_and_zero_stand_for_an_optional_argument_that_is_ab
         for name, given in CALLS.items():
             plain = reply_of(await client.call_tool(name, dict(given)))
             assert not plain.is_error, plain.text
+            if "entity" in given and absent != 0:
+                node = reply_of(await client.call_tool(name, {"node": given["entity"], "entity": absent}))
+                assert node.text == plain.text
             for argument in optional[name]:
                 reply = reply_of(await client.call_tool(name, {**given, argument: absent}))
                 # Each append without a handle gives a new one.
@@ -135,6 +138,8 @@ async def test_null_and_blank_and_zero_stand_for_an_optional_argument_that_is_ab
         handle = reply_of(await client.call_tool("memory-append", dict(CALLS["memory-append"]))).data["memory"]
         read = reply_of(await client.call_tool("memory-read", {"memory": handle, "cursor": absent}))
         assert not read.is_error, read.text
+        of_text = reply_of(await client.call_tool("GetNeighbor", {"entity": "Tokyo", "limit": "0", "max_tokens": "0"}))
+        assert of_text.text == reply_of(await client.call_tool("GetNeighbor", {"entity": "Tokyo"})).text
 
 
 async def test_a_list_may_come_as_json_text_as_lines_or_as_its_only_item(tokyo: LocalAdapter) -> None:

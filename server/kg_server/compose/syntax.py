@@ -254,9 +254,9 @@ def end_of_part(source: str, at: int) -> int:
 
 
 def behind_parentheses(source: str, at: int) -> int:
-    """Return the index behind the parentheses that open at an index; of what is none, or is never closed, the next.
+    """Return the index behind the parentheses that open at an index, or the next index where none do.
 
-    What they hold ends no argument: `Paris (dbr:Paris,_Texas)`.
+    A comma or bracket between them ends no argument: `Paris (dbr:Paris,_Texas)`.
     """
     return _closing(source).get(at, at) + 1
 

@@ -57,13 +57,14 @@ _PART: Final = re.compile(
 _OF_NODE: Final = re.compile(rf"(.+? {_ID}|\S+): (.+)")
 
 
-def triples_in(written: Sequence[Written]) -> list[Written]:
+def triples_in(written: Sequence[Written], *, joins: bool = True) -> list[Written]:
     """Return one item for each triple that lines state as tools print them; anything else stays as it was written.
 
     A path states one triple for each arrow, evidence of Compose one for each relation, and `-` before a relation turns
     the triple around. What a node without a label holds, in brackets, is left out. Lines that leave out their entities
     or relation are read below the line of their answer that names them. A name without its id means what a line above
-    shows with that name and an id. Three texts of which none is such a line are one triple, written without its list.
+    shows with that name and an id. Three texts of which none is such a line are one triple without its list, where
+    `joins` is true.
     """
     answer = _Answer()
     found: list[Written] = []
@@ -75,7 +76,7 @@ def triples_in(written: Sequence[Written]) -> list[Written]:
             answer = _Answer()
             found.append(each)
     flat = [each for each in found if isinstance(each, str)]
-    return [flat] if len(flat) == len(found) == len(written) == 3 else found
+    return [flat] if joins and len(flat) == len(found) == len(written) == 3 else found
 
 
 def columns_of(line: str) -> list[str]:

@@ -149,7 +149,7 @@ class MemoryTools:
         most = self._limits.triples_per_call
         # Some lines of answers state no triple, so a few more lines than triples may come.
         few = len(triples) <= 2 * most
-        stated = await off_loop(partial(triples_in, triples)) if few else triples
+        stated = await off_loop(partial(triples_in, triples, joins=not allow_unverified)) if few else triples
         if not 1 <= len(stated) <= most:
             raise InvalidRequest(
                 f"One call takes 1 to {most} triples; these are {len(stated):,}. "
