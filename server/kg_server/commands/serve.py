@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from kg_server.mcp_server import SextantServer
 
 REPORTED_S: Final = 5.0
+STACKS_S: Final = 20.0
 STUCK_EXIT: Final = 70
 """The exit code of a process that the watchdog ended: the EX_SOFTWARE of sysexits.h."""
 _FAREWELL_S: Final = 0.5
@@ -50,8 +51,10 @@ _STANDARD_ERROR: Final = 2
 
 
 @contextmanager
-def watched(limit_s: float, *, reported_s: float = REPORTED_S, tick_s: float = 1.0) -> Generator[None]:
-    """Log all stacks when the running event loop is blocked, and exit the process if it stays so.
+def watched(
+    limit_s: float, *, reported_s: float = REPORTED_S, stacks_s: float = STACKS_S, tick_s: float = 1.0
+) -> Generator[None]:
+    """Log when the running event loop is blocked, then the stacks of all threads, and exit if it stays so.
 
     A thread counts ticks instead of comparing clocks, so that a suspended process does not count as stuck. Code that
     never releases the interpreter stops that thread too: then a system timer, which the thread resets at each tick,
@@ -59,12 +62,14 @@ def watched(limit_s: float, *, reported_s: float = REPORTED_S, tick_s: float = 1
 
     Args:
         limit_s: After how many seconds the process ends; 0 watches nothing.
-        reported_s: After how many seconds the stacks are logged.
+        reported_s: After how many seconds one line is logged; a busy machine may block the loop that long.
+        stacks_s: After how many seconds the stacks are logged, if the process does not end before.
         tick_s: How often the loop is checked.
     """
     if not limit_s:
         yield
         return
+    stacks_s = min(stacks_s, limit_s)
     loop = asyncio.get_running_loop()
     ended, alive = threading.Event(), threading.Event()
 
@@ -75,9 +80,11 @@ def watched(limit_s: float, *, reported_s: float = REPORTED_S, tick_s: float = 1
             alive.clear()
             _end_after_cpu_time(limit_s)
             if still == round(reported_s / tick_s):
-                _report(f"The server's event loop has not run for {reported_s:g} s. All its threads:")
+                _report(reported_s, "Calls wait until it does.")
+            if still == round(stacks_s / tick_s):
+                _report(stacks_s, f"All its threads:\n{_stacks()}")
             if still * tick_s >= limit_s:
-                _report(f"The server's event loop has not run for {limit_s:g} s. The process ends.")
+                _report(limit_s, "The process ends.")
                 time.sleep(_FAREWELL_S)
                 os._exit(STUCK_EXIT)
             loop.call_soon_threadsafe(alive.set)
@@ -101,12 +108,16 @@ def _end_after_cpu_time(limit_s: float) -> None:
     signal.setitimer(signal.ITIMER_VIRTUAL, limit_s)
 
 
-def _report(text: str) -> None:
+def _report(blocked_s: float, text: str) -> None:
+    sys.stderr.write(f"The server's event loop has not run for {blocked_s:g} s. {text}\n")
+    sys.stderr.flush()
+
+
+def _stacks() -> str:
     with TemporaryFile() as stacks:
         faulthandler.dump_traceback(stacks)
         stacks.seek(0)
-        sys.stderr.write(f"{text}\n{stacks.read().decode()}")
-    sys.stderr.flush()
+        return stacks.read().decode()
 
 
 MAX_HELD: Final = 2_000

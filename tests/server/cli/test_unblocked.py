@@ -7,7 +7,14 @@ import threading
 
 import pytest
 
-from kg_server.commands.serve import MAX_HELD, REPORTED_S, STUCK_EXIT, UnblockedStream, unblocked_standard_error
+from kg_server.commands.serve import (
+    MAX_HELD,
+    REPORTED_S,
+    STACKS_S,
+    STUCK_EXIT,
+    UnblockedStream,
+    unblocked_standard_error,
+)
 
 PIPE_HOLDS = 1_000_000
 
@@ -67,19 +74,30 @@ def test_a_stream_without_a_descriptor_stays_as_it_is(capsys: pytest.CaptureFixt
 
 
 STUCK = """
-import re
+import io, re, sys
 import anyio
 from kg_server.commands import serve
 
+class Log(io.StringIO):
+    def write(self, text):
+        sys.__stderr__.write(text)
+        return super().write(text)
+
+sys.stderr = Log()
+
 def spin_in_python():
     while True:
+        pass
+
+def spin_until_reported():
+    while not sys.stderr.getvalue():
         pass
 
 def spin_in_c():
     re.match("(a+)+b", "a" * 60)
 
 async def main(limit_s):
-    with serve.watched(limit_s, reported_s=1, tick_s=0.02):
+    with serve.watched(limit_s, reported_s=1, stacks_s=0.75 * limit_s, tick_s=0.02):
         await anyio.sleep(0.2)
         print("running", flush=True)
         {spin}
@@ -93,13 +111,20 @@ def run(spin: str, limit_s: float) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_a_loop_that_python_code_blocks_is_reported_once_and_ended() -> None:
-    assert REPORTED_S == 5
+def test_a_loop_that_python_code_blocks_is_reported_then_where_it_is_and_ended() -> None:
+    assert (REPORTED_S, STACKS_S) == (5, 20)
     done = run("spin_in_python()", 2)
     assert (done.returncode, done.stdout) == (STUCK_EXIT, "running\n")
-    assert done.stderr.count("has not run for 1 s") == 1
-    assert done.stderr.count("has not run for 2 s. The process ends") == 1
-    assert "in spin_in_python" in done.stderr
+    line, where, *stacks, end = done.stderr.splitlines()
+    assert line.endswith("has not run for 1 s. Calls wait until it does.")
+    assert where.endswith("has not run for 1.5 s. All its threads:")
+    assert sum("in spin_in_python" in each for each in stacks) == 1
+    assert end.endswith("has not run for 2 s. The process ends.")
+
+
+def test_a_loop_that_is_blocked_for_a_while_is_reported_in_one_line() -> None:
+    done = run("spin_until_reported()", 60)
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no timer of CPU time")
