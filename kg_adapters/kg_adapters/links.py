@@ -296,7 +296,7 @@ class _Links:
         pages = await graph.neighbors(request)
         named = {value: term for term in terms for value in rules.values(term)}
         having: list[tuple[Iri, Iri]] = []
-        if isinstance(graph, SupportsSparql):
+        if named and isinstance(graph, SupportsSparql):
             # Most graphs are never asked for identifiers.
             from kg_adapters.sparql.queries.descriptions import holders
 

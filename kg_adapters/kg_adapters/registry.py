@@ -1,6 +1,8 @@
 """Opens a graph by what people call it, with the adapter that is registered for such names."""
 
 from collections.abc import Mapping
+from contextlib import suppress
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Final
@@ -18,6 +20,7 @@ __all__ = [
     "AdapterFactory",
     "OpenOptions",
     "hidden_path",
+    "load_adapter",
     "open_graph",
     "path_of",
     "require_graph",
@@ -48,6 +51,15 @@ async def open_graph(name: str, options: OpenOptions) -> KGAdapter:
     point, rest = _point(name)
     graph = await _factory(point)(rest, options)
     return _remembering(graph, options.answers_kept_s) if graph.remote and options.answers_kept_s else graph
+
+
+def load_adapter(name: str) -> None:
+    """Import what `open_graph` needs for a graph of this name, and leave it to that to report what is missing."""
+    with suppress(InvalidRequest, Unsupported):
+        point, _ = _point(name)
+        _factory(point)
+        if point.name != LOCAL:
+            import_module("kg_adapters.caching")
 
 
 def require_graph(name: str) -> None:

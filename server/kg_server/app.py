@@ -29,7 +29,7 @@ from kg_boundary.secrets import Redactor
 from kg_boundary.shown import FileNames, visible_lines
 from kg_server.callers import LOCAL, caller
 from kg_server.compose.tool import ComposeTool
-from kg_server.concurrency import load
+from kg_server.concurrency import load, off_loop
 from kg_server.graphs import GraphSet, ServedGraph
 from kg_server.instructions import Instructing
 from kg_server.mcp_server import SextantServer
@@ -178,7 +178,8 @@ class MethodPrompts:
         asked, listed, served = _checked(question), _listed(entities), self._named(graph)
         solved = await self._shown(asked)
         name = served.name if served.known is None else served.known.adapter.name
-        text = render(method(question=asked, entities=listed, graph=name, solved=solved))
+        prompt = method(question=asked, entities=listed, graph=name, solved=solved)
+        text = await off_loop(partial(render, prompt))  # The first compiles its templates.
         return (
             f'{text}\n\nAnswer from the graph "{served.name}": give every tool graph="{served.name}".'
             if graph

@@ -1,5 +1,6 @@
 """How alike texts look: the cosine of their letters, without any model."""
 
+import codecs
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,8 @@ _SIZES: Final = _LARGEST - _SMALLEST + 1
 _ACCENTS: Final = re.compile("[\u0300-\u036f]+")
 # Odd constants of multiplicative hashing; the same in every process, so vectors may be stored.
 _STEP, _MIX = np.uint32(0x9E3779B1), np.uint32(0x85EBCA6B)
+# Found here, as finding it imports a module.
+_ENCODED: Final = codecs.getencoder("utf-32-le")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,8 @@ class Grams:
 def grams_of(texts: Sequence[str]) -> Grams:
     """Return the grams of texts, without case, accents and punctuation; a word's ends count as one character each."""
     folded = [_fold(text) for text in texts]
-    codes = np.frombuffer(f" {' '.join(folded)}    ".encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    encoded, _ = _ENCODED(f" {' '.join(folded)}    ", "surrogatepass")
+    codes = np.frombuffer(encoded, dtype=np.uint32)
     blank = _is_blank(codes)
     codes = np.where(blank, np.uint32(32), codes)
     count = len(codes) - _LARGEST + 1

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlencode
 
-import anyio
 import typer
 
 from kg_adapters.errors import InvalidRequest
@@ -17,7 +16,7 @@ from kg_server.commands.answering import TRACE_URI, list_record, record_of
 from kg_server.commands.invocation import invocation
 from kg_server.commands.output import warn
 from kg_server.commands.recording import Recording
-from kg_server.commands.serve import Served, over_http, serve_watched, unblocked_standard_error
+from kg_server.commands.serve import Served, over_http, run, unblocked_standard_error
 from kg_server.serving.http import MCP_PATH
 
 if TYPE_CHECKING:
@@ -67,8 +66,7 @@ def explore(
                 threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
 
         served = Served((HTTP_HOST, port), prepare=prepare, on_start=on_start, own_page=True)
-        recorded = Recording(settings, called.environ)
-        anyio.run(serve_watched, over_http(served), settings, recorded)
+        run(over_http(served), settings, Recording(settings, called.environ))
 
 
 def _read(path: Path) -> tuple[str, str, str]:

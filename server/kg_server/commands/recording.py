@@ -1,8 +1,9 @@
 """What is recorded of the calls of a server: an audit log, metrics and traces, as the settings and variables say."""
 
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from kg_adapters.errors import InvalidRequest
@@ -29,6 +30,18 @@ class Recording:
 
     settings: Settings
     environ: Mapping[str, str]
+
+    def load(self) -> None:
+        """Import what it records with, and leave it to the call to report what is missing."""
+        hosting = self.settings.hosting
+        wanted = {
+            "audit": hosting.audit != "off",
+            "metrics": hosting.metrics is not None,
+            "telemetry": bool(exported_signals(self.environ)),
+        }
+        for module in (name for name, is_wanted in wanted.items() if is_wanted):
+            with suppress(ModuleNotFoundError):
+                import_module(f"kg_server.serving.{module}")
 
     @contextmanager
     def __call__(self, graph: str, transport: "Transport") -> "Generator[Sequence[Watcher]]":

@@ -19,18 +19,19 @@ from io import TextIOBase, UnsupportedOperation
 from queue import Full, Queue
 from tempfile import TemporaryFile
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import anyio
 import anyio.lowlevel
 import typer
 
+from kg_adapters.registry import load_adapter
 from kg_server.commands import options
 from kg_server.commands.addresses import listen, parse_address
 from kg_server.commands.graph_words import graph_words
 from kg_server.commands.graphs import PATIENCE_S, opening
 from kg_server.commands.invocation import invocation
-from kg_server.commands.output import collect_in_small_steps, shown_progress, uncollected, warn
+from kg_server.commands.output import shown_progress, uncollected, warn
 from kg_server.commands.recording import Recording
 from kg_server.settings import APP, Settings
 
@@ -251,8 +252,7 @@ def serve(  # noqa: PLR0913, PLR0917 - one argument for each option
             if sys.stdin.isatty():
                 warn(_waiting(loaded.settings))
         serving = _serve_stdio if address is None else over_http(Served(address, insecure))
-        recorded = Recording(loaded.settings, invocation(context).environ)
-        anyio.run(serve_watched, serving, loaded.settings, recorded)
+        run(serving, loaded.settings, Recording(loaded.settings, invocation(context).environ))
 
 
 def _waiting(settings: Settings) -> str:
@@ -264,27 +264,50 @@ def _waiting(settings: Settings) -> str:
     )
 
 
-async def serve_watched(
-    serving: Callable[[Settings, Recording], Awaitable[None]], settings: Settings, recorded: Recording
-) -> None:
-    """Serve while the watchdog of the settings watches."""
-    with watched(settings.watchdog_s):
-        await serving(settings, recorded)
+Serving: TypeAlias = Callable[[Settings, Recording, Callable[[], None]], Awaitable[None]]
+"""Serves by the settings, records, and calls the function, which enables the garbage collector, once it has started."""
+
+_MODULES: Final = (
+    "kg_server.app",
+    "kg_server.serving.stdio",
+    "kg_adapters.local.sparql.pool",
+    "rich.console",  # These two by the SDK, for each server.
+    "rich.logging",
+)
 
 
-async def _serve_stdio(settings: Settings, recorded: Recording) -> None:
+def run(serving: Serving, settings: Settings, recorded: Recording) -> None:
+    """Serve while the watchdog of the settings watches.
+
+    Modules are loaded before: on a slow disk that would block the event loop until the watchdog reports it.
+    """
     with uncollected() as begin:
-        from kg_server.app import build_server
-        from kg_server.serving.messages import MAX_MESSAGE_BYTES
-        from kg_server.serving.stdio import StdioLimits
+        for module in _MODULES:
+            import_module(module)
+        recorded.load()
+        for each in settings.graphs.values() or (settings,):
+            load_adapter(each.graph)
+        anyio.run(_serve_watched, serving, settings, recorded, begin)
 
-        # A host waits for the handshake, and gives up where that takes as long as an import.
-        async with opening(settings) as graphs:
-            limits = StdioLimits(message_bytes=MAX_MESSAGE_BYTES)
-            with recorded(", ".join(graphs.names), "pipe") as watchers:
-                server = build_server(graphs, settings, watchers=watchers)
-                begin()
-                await server.run_stdio_async(limits, _end_soon)
+
+async def _serve_watched(serving: Serving, settings: Settings, recorded: Recording, begin: Callable[[], None]) -> None:
+    with watched(settings.watchdog_s):
+        await serving(settings, recorded, begin)
+
+
+async def _serve_stdio(settings: Settings, recorded: Recording, begin: Callable[[], None]) -> None:
+    from kg_server.app import build_server
+    from kg_server.concurrency import off_loop
+    from kg_server.serving.messages import MAX_MESSAGE_BYTES
+    from kg_server.serving.stdio import StdioLimits
+
+    # A host waits for the handshake, and gives up where that takes as long as an import.
+    async with opening(settings) as graphs:
+        limits = StdioLimits(message_bytes=MAX_MESSAGE_BYTES)
+        with recorded(", ".join(graphs.names), "pipe") as watchers:
+            server = await off_loop(partial(build_server, graphs, settings, watchers=watchers))
+            begin()
+            await server.run_stdio_async(limits, _end_soon)
 
 
 def _end_soon() -> None:
@@ -313,24 +336,21 @@ class Served:
     own_page: bool = False
 
 
-def over_http(served: Served) -> Callable[[Settings, Recording], Awaitable[None]]:
-    """Return what serves graphs over HTTP until the process is asked to end.
-
-    Its modules are loaded here: on a slow disk that would block the event loop until the watchdog reports it.
-    """
-    for module in ("kg_server.app", "kg_server.commands.hosting"):
+def over_http(served: Served) -> Serving:
+    """Return what serves graphs over HTTP until the process is asked to end; its modules are loaded, as by `run`."""
+    for module in ("kg_server.commands.hosting", "kg_server.serving.connections"):
         import_module(module)
-
     return partial(_serve_http, served=served)
 
 
-async def _serve_http(settings: Settings, recorded: Recording, *, served: Served) -> None:
+async def _serve_http(settings: Settings, recorded: Recording, begin: Callable[[], None], *, served: Served) -> None:
     from kg_server.app import build_server
     from kg_server.commands.hosting import application, login_of, tls_of, tokens_of
+    from kg_server.concurrency import off_loop
     from kg_server.serving.limits import CallLimits
     from kg_server.serving.public import Readiness
 
-    collect_in_small_steps()
+    begin()
     tls = tls_of(settings)
     host, _ = served.address
     tokens = tokens_of(settings, host, insecure=served.insecure)
@@ -341,7 +361,7 @@ async def _serve_http(settings: Settings, recorded: Recording, *, served: Served
             with recorded(", ".join(graphs.names), "tcp") as watchers:
                 limits = None if login is None else CallLimits(settings.hosting, watchers)
                 booked = watchers if limits is None else (limits.book, *watchers)
-                server = build_server(graphs, settings, watchers=booked)
+                server = await off_loop(partial(build_server, graphs, settings, watchers=booked))
                 served.prepare(server, graphs)
                 readiness = Readiness(server.needs)
                 app = application(server, settings, login, limits, readiness, own_page=served.own_page)

@@ -55,6 +55,8 @@ class AppendedResult(FactsResult):
 
 RESOURCE_TOKENS: Final = 4_000
 
+_MODULES: Final = ("kg_server.memory.answer", "kg_server.memory.several", "kg_server.memory.sqlite_storage")
+
 WrittenTriples: TypeAlias = Annotated[
     list[list[str] | str],
     Field(
@@ -127,6 +129,7 @@ class MemoryTools:
         Raises:
             KGError: They cannot.
         """
+        await load(*_MODULES)
         await self._store.check()
 
     async def append(
@@ -141,7 +144,7 @@ class MemoryTools:
         The first call gives a handle. Each triple stands on the path that leads to its head.
         One that is not in the graph is refused, or with allow_unverified marked.
         """
-        await load("kg_server.memory.answer", "kg_server.memory.several", "kg_server.memory.sqlite_storage")
+        await load(*_MODULES)
         from kg_server.memory.answer import append_answer, most_shown, shown_refusals
         from kg_server.memory.lines import triples_in
         from kg_server.memory.rechecking import recheck
@@ -200,7 +203,7 @@ class MemoryTools:
         return (await self._page(memory.strip(), cursor, self._settings.max_tokens)).to_mcp()
 
     async def _page(self, handle: str, cursor: str | None, max_tokens: int) -> Answer:
-        await load("kg_server.memory.answer", "kg_server.memory.several")
+        await load(*_MODULES)
         from kg_server.memory.answer import read_answer
         from kg_server.memory.rechecking import recheck
 

@@ -188,7 +188,8 @@ class RelationNames:
 
     def best(self, scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Return the best score of the names of each relation; shape [relations]."""
-        best = scores[: len(np.unique(self.relations))].copy()
+        # np.unique would import a module in the event loop.
+        best = scores[: len(set(self.relations.tolist()))].copy()
         np.maximum.at(best, self.relations, scores)
         return best
 

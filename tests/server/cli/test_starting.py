@@ -74,13 +74,6 @@ anyio.run(first_answer)
 print(*sorted(sys.modules))
 """
 
-OVER_HTTP = """
-import sys
-from kg_server.commands.serve import Served, over_http
-over_http(Served(("127.0.0.1", 0)))
-print(*sorted(sys.modules))
-"""
-
 INTERRUPTED = """
 import importlib.abc, runpy, signal, sys
 
@@ -117,10 +110,6 @@ def test_an_interruption_at_any_moment_of_the_start_ends_quietly_with_130(tmp_pa
 def test_a_command_loads_no_other() -> None:
     commands = {f"kg_server.commands.{name}" for name in ("ask", "call", "import_", "serve", "shell")}
     assert loaded(NAMED) & commands == {"kg_server.commands.serve"}
-
-
-def test_a_server_over_http_has_loaded_its_modules_before_its_event_loop_is_watched() -> None:
-    assert loaded(OVER_HTTP) >= {"kg_server.app", "kg_server.commands.hosting", "kg_server.serving.login", "uvicorn"}
 
 
 def test_a_server_lists_its_tools_without_what_only_their_answers_need(tmp_path: Path) -> None:
