@@ -39,7 +39,7 @@ from kg_server.mcp_server import SextantServer, reading
 from kg_server.settings import Settings
 
 MAX_QUERY: Final = 20_000
-GRACE_S: Final = 0.25
+GRACE_S: Final = 1.0
 """How long after its deadline a query that does not end by itself is ended: what ends it has a better reason."""
 MAX_TEXTS: Final = 50
 """How many texts one call of Retrieve takes."""

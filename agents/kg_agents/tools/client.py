@@ -185,7 +185,7 @@ T = TypeVar("T")
 Target: TypeAlias = str | StdioServerParameters | MCPServer[None]
 """A server: its URL, the command line that starts it, or the server itself."""
 
-CONNECT_S: Final = 30.0
+CONNECT_S: Final = 60.0
 """How long a server may take to answer for the first time."""
 
 _TIMEOUT: Final = httpx2.Timeout(30.0, read=300.0)
