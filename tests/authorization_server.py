@@ -29,6 +29,8 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from patience import PATIENCE_S
+
 SCOPES: Final = ("read", "memory")
 LIFETIME_S: Final = 300
 SECRET_METHODS: Final = ("client_secret_basic", "client_secret_post")
@@ -248,7 +250,7 @@ class AuthorizationServer:
             return self._clients[client_id]
         if self._trusted is None or not client_id.startswith("https://") or urlsplit(client_id).path in {"", "/"}:
             raise OAuthError("invalid_client", "There is no such client.", 401)
-        async with httpx2.AsyncClient(verify=self._trusted, timeout=5) as http:
+        async with httpx2.AsyncClient(verify=self._trusted, timeout=PATIENCE_S) as http:
             answer = await http.get(client_id)
         document = _parsed(ClientRecord, answer.content)
         if answer.status_code != 200 or document.client_id != client_id:

@@ -16,11 +16,17 @@ from kg_server.graphs import GraphSet, OpenedGraph, Opener, ServedGraph
 from kg_server.mcp_server import SextantServer
 from kg_server.naming.meaning import Meaning, SharedEmbedder
 from kg_server.settings import Settings
+from patience import PATIENCE_S
 
 _ID: Final = re.compile(r" [(\[{<](?:[QP]\d+|\w+:[\w.-]+)[)\]}>]")
 
-UNHURRIED: Final = Settings(timeout_s=120)
-"""The usual settings, on a machine that may be busy with other tests."""
+
+def unhurried(**more: object) -> Settings:
+    """Return settings under which no call is late, on a machine that may be busy with other tests."""
+    return Settings.model_validate({"timeout_s": PATIENCE_S, "sparql": {"timeout_s": PATIENCE_S}, **more})
+
+
+UNHURRIED: Final = unhurried()
 
 
 @dataclass(frozen=True)
@@ -53,8 +59,10 @@ def plain(text: str) -> str:
 async def call(
     graph: KGAdapter | GraphSet, tool: str, settings: Settings | None = None, /, **arguments: object
 ) -> Reply:
+    # Its own deadline starts with the process that answers.
+    unhurried_arguments = {"timeout_s": PATIENCE_S, **arguments} if tool == "Sparql" else arguments
     async with Client(build_server(graph, settings or UNHURRIED)) as client:
-        return reply_of(await client.call_tool(tool, arguments))
+        return reply_of(await client.call_tool(tool, unhurried_arguments))
 
 
 async def refusal(graph: KGAdapter | GraphSet, tool: str, /, **arguments: object) -> str:

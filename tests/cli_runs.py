@@ -15,6 +15,7 @@ import pytest
 
 from kg_server.cli import main
 from oda_runs import ENOUGH, NEIGHBORS, selecting
+from patience import PATIENCE_S
 from scripted_model import Asked, Scripted, calling, serving_model
 from small_graphs import TOKYO, write_story
 
@@ -73,7 +74,7 @@ class CommandLine:
         config = self.folder / "config.toml"
         if not config.exists():
             folders = f"cache_folder = '{self.cache}'\ndata_folder = '{self.folder / 'data'}'\n"
-            config.write_text(f"{folders}llm.local_ports = []\n", encoding="utf-8")
+            config.write_text(f"{folders}timeout_s = {PATIENCE_S}\nllm.local_ports = []\n", encoding="utf-8")
         with pytest.raises(SystemExit) as ended:
             main(["--config", str(config), *words], environ)
         captured = self.capture.readouterr()
@@ -126,8 +127,8 @@ def run_in_terminal(folder: Path, *words: str, term: str = "xterm", environ: Map
     reader = threading.Thread(target=_read_all, args=(ours, sent))
     reader.start()
     try:
-        code = process.wait(timeout=120)
-        reader.join(timeout=120)
+        code = process.wait(timeout=PATIENCE_S)
+        reader.join(timeout=PATIENCE_S)
     finally:
         process.kill()
         os.close(ours)

@@ -20,6 +20,7 @@ from pydantic import BaseModel
 
 from cli_runs import COMMAND
 from pages import ROOT
+from patience import PATIENCE_S
 
 FOLDER: Final = ROOT / "packaging" / "compose"
 ENGINES: Final = Path(os.environ.get("KG_SEXTANT_ENGINES") or Path.home() / ".cache" / "kg-sextant-engines")
@@ -92,7 +93,7 @@ def composed(environ: Mapping[str, str]) -> dict[str, Service]:
         env={"PATH": os.environ["PATH"], "HOME": os.devnull, **environ},
         capture_output=True,
         check=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     return _Stack.model_validate_json(done.stdout).services
 
@@ -207,7 +208,7 @@ class Stack:
         """Wait until the proxy finds both servers healthy."""
         status = f"http://127.0.0.1:{self._ports['status']}/"
         async with httpx2.AsyncClient(trust_env=False) as client:
-            with anyio.fail_after(30):
+            with anyio.fail_after(PATIENCE_S):
                 while (await client.get(status)).text != "2":  # noqa: ASYNC110 - another process tells nobody
                     await anyio.sleep(0.05)
 

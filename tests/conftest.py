@@ -4,7 +4,7 @@ import gc
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from hypothesis import settings
 
 from kg_adapters.local.cache import open_sample
 from kg_adapters.local.store import LocalStore
+from played_time import PlayedLoop
 from postgres_server import PostgresServer, running_postgres
 from small_graphs import SHARED_STORES
 
@@ -52,8 +53,9 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
+def anyio_backend() -> tuple[str, Mapping[str, object]]:
+    """asyncio, with a clock that `played_time.let_pass` puts forward."""
+    return "asyncio", {"loop_factory": PlayedLoop}
 
 
 @pytest.fixture(scope="session")

@@ -81,7 +81,7 @@ NOTHING = np.zeros(0, dtype=np.int32)
 KINDS: Final = ("flip", "zero", "truncate", "empty")
 MOMENTS: Final = ("before opening", "after opening", "after first use")
 TIMEOUT_S: Final = 20.0
-GRACE_S: Final = 2.0
+GRACE_S: Final = 20.0
 
 
 async def embedded(folder: Path) -> None:

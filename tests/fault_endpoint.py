@@ -18,6 +18,7 @@ import anyio
 from kg_adapters.http.options import EndpointOptions
 from kg_adapters.http.pacing import Timing
 from kg_adapters.sparql.endpoint import SparqlEndpoint
+from patience import PATIENCE_S
 
 JSON_RESULTS = "application/sparql-results+json"
 _CHUNK = 64 * 1024
@@ -92,8 +93,8 @@ class FaultEndpoint:
         self.scripts = list(scripts)
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Wait until something holds that changes with requests and connections; ten seconds at most."""
-        with anyio.fail_after(10):
+        """Wait until something holds that changes with requests and connections."""
+        with anyio.fail_after(PATIENCE_S):
             while not holds():
                 await self._changed.wait()
 
@@ -163,8 +164,8 @@ async def serving(*scripts: Script, tls: ssl.SSLContext | None = None, port: int
 async def opened(
     server: FaultEndpoint, timing: Timing | None = None, **options: object
 ) -> AsyncGenerator[SparqlEndpoint]:
-    """Open an endpoint's client, which repeats nothing where the options do not say so."""
-    told = EndpointOptions.model_validate({"url": server.url, "max_retries": 0, **options})
+    """Open an endpoint's client, which is never late and repeats nothing where the options do not say so."""
+    told = EndpointOptions.model_validate({"url": server.url, "timeout_s": PATIENCE_S, "max_retries": 0, **options})
     endpoint = SparqlEndpoint(told, timing=timing)
     try:
         yield endpoint

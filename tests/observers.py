@@ -25,6 +25,7 @@ from kg_server.observation.scoring import Scorer
 from kg_server.observation.search import Observation
 from kg_server.settings import Settings
 from kg_server.tools import Tools
+from patience import PATIENCE_S
 
 SYNONYMS: Final = {"born": "birth", "wrote": "author", "wife": "spouse", "city": "town"}
 SILENT: Final = frozenset(["the", "of", "a", "an", "is", "was", "in", "it", "who", "where", "what", "does", "inverse"])
@@ -122,7 +123,7 @@ class Ranking(Meaning):
         return self._given
 
 
-def ranking_server(graph: KGAdapter, scorer: Scorer, timeout_s: float = 10) -> SextantServer:
+def ranking_server(graph: KGAdapter, scorer: Scorer, timeout_s: float = PATIENCE_S) -> SextantServer:
     """Return a server whose `observe` ranks by one scorer."""
     settings = Settings(timeout_s=timeout_s)
     embedder = SharedEmbedder(settings)

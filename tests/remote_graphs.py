@@ -11,6 +11,7 @@ from typing import Protocol, TypeAlias
 import pyoxigraph
 from mcp import Client
 
+from calls import unhurried
 from fault_endpoint import Asked, FaultEndpoint, Script, Wire, answering
 from kg_adapters.http.options import DialectName, EndpointOptions, TextSearch
 from kg_adapters.http.pacing import Timing
@@ -25,6 +26,7 @@ from kg_adapters.sparql.queries import Queries
 from kg_server.app import build_server
 from kg_server.serving.audit import Watcher
 from kg_server.settings import Settings
+from patience import PATIENCE_S
 
 SAMPLE_GRAPH = "http://example.org/graph/sample"
 ENGINE_S = 120.0
@@ -134,7 +136,7 @@ async def tools_over(
     **options: object,
 ) -> AsyncGenerator[Client]:
     """Connect a client to the tools over an endpoint; by default a failure is not repeated, and none pauses it."""
-    told = {"url": server.url, "max_retries": 0, "failures_until_pause": 100, **options}
+    told = {"url": server.url, "timeout_s": PATIENCE_S, "max_retries": 0, "failures_until_pause": 100, **options}
     endpoint = SparqlEndpoint(EndpointOptions.model_validate(told), timing=timing)
     queries = Queries.of(DIALECTS["standard"], Vocabulary())
     graph = SparqlAdapter(SparqlParts("cities", endpoint, queries, PREFIXES, timeout_s=endpoint.options.timeout_s))
@@ -145,6 +147,5 @@ async def tools_over(
 
 
 def quiet(folder: Path, **more: object) -> Settings:
-    """Return settings of a server that keeps everything in a folder and compares by letters."""
-    told = {"cache_folder": folder, "data_folder": folder, "embedding": {"embedder": "lexical"}, **more}
-    return Settings.model_validate(told)
+    """Return settings of a server that keeps everything in a folder, compares by letters and is never late."""
+    return unhurried(cache_folder=folder, data_folder=folder, **{"embedding": {"embedder": "lexical"}, **more})

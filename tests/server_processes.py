@@ -12,6 +12,7 @@ from typing import IO, Final
 from pydantic import TypeAdapter
 
 from cli_runs import COMMAND, write_graph
+from patience import PATIENCE_S
 
 HELLO: Mapping[str, object] = {
     "jsonrpc": "2.0",
@@ -19,6 +20,9 @@ HELLO: Mapping[str, object] = {
     "method": "initialize",
     "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
 }
+
+UNHURRIED: Mapping[str, str] = {"KG_SEXTANT_TIMEOUT_S": str(PATIENCE_S)}
+"""The environment of a server whose calls are not late on a busy machine."""
 
 _ANSWER = TypeAdapter(dict[str, object])
 
@@ -64,7 +68,7 @@ def spoken_to(folder: Path, *options: str) -> Generator[Spoken]:
     """Serve the small graph over stdio, past its handshake; the end of the block kills the server."""
     words = [*COMMAND, "serve", str(write_graph(folder)), "--cache-folder", str(folder / "cache"), *options]
     pipe = subprocess.PIPE
-    with subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+    with subprocess.Popen(words, env={**os.environ, **UNHURRIED}, stdin=pipe, stdout=pipe, stderr=pipe) as process:
         try:
             spoken = Spoken(process)
             assert spoken.ask(HELLO)["id"] == "hello"
@@ -77,7 +81,9 @@ def spoken_to(folder: Path, *options: str) -> Generator[Spoken]:
 def started(environ: Mapping[str, str], *options: str, host: str = "127.0.0.1") -> Generator[subprocess.Popen[str]]:
     """Serve on a free port of loopback, or of another host; the end of the block kills the server."""
     words = [*COMMAND, "serve", *options, "--http", f"{host}:0"]
-    with subprocess.Popen(words, env={**os.environ, **environ}, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        words, env={**os.environ, **UNHURRIED, **environ}, stderr=subprocess.PIPE, text=True
+    ) as process:
         try:
             yield process
         finally:

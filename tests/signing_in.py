@@ -14,6 +14,8 @@ from mcp.client.client import ConnectMode
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 
+from patience import PATIENCE_S
+
 CALLBACK: Final = "http://127.0.0.1:33418/callback"
 
 
@@ -97,7 +99,7 @@ class SigningIn:
     def http(self, auth: httpx2.Auth | None = None) -> httpx2.AsyncClient:
         """Return what sends requests and writes them down."""
         return httpx2.AsyncClient(
-            auth=auth, timeout=30, verify=self.trusts or True, event_hooks={"response": [self._log]}
+            auth=auth, timeout=PATIENCE_S, verify=self.trusts or True, event_hooks={"response": [self._log]}
         )
 
     async def _log(self, response: httpx2.Response) -> None:

@@ -82,10 +82,12 @@ class WithoutSets(CachingAdapter):
         del self.compute
         self.requests: list[NeighborRequest] = []
         self.waiting: frozenset[Node] = frozenset()
+        self.reached = anyio.Event()
 
     async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:
         self.requests.append(request)
         if self.waiting.intersection(request.entities):
+            self.reached.set()
             await anyio.sleep_forever()
         return await super().neighbors(request)
 

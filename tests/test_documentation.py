@@ -18,6 +18,7 @@ from mcp import Client
 from mcp.types import TextContent
 from typer.core import TyperGroup
 
+from calls import unhurried
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
 from kg_agents.running import replay_question
@@ -27,8 +28,9 @@ from kg_server.cli import application
 from kg_server.commands.config import Host
 from kg_server.commands.loading import load_settings
 from kg_server.commands.tools import parse_arguments, split_arguments
-from kg_server.settings import FIELDS, Settings
+from kg_server.settings import APP, FIELDS
 from pages import EXAMPLES, LOCAL_MODEL, PAGES, ROOT, Block, blocks, kg_sextant_words, prose, shell_lines, tool_calls
+from patience import PATIENCE_S
 from scripted_model import serving_model
 
 # The beginnings of lines that use the network or other programs.
@@ -49,7 +51,7 @@ PUBLIC: Final = ("kg_adapters", "kg_adapters.name_index", "kg_agents", "kg_serve
 @pytest.fixture
 async def sample(tmp_path: Path) -> AsyncGenerator[Client]:
     graph = LocalAdapter(open_sample(tmp_path))
-    async with Client(build_server(graph, Settings(cache_folder=tmp_path, data_folder=tmp_path))) as client:
+    async with Client(build_server(graph, unhurried(cache_folder=tmp_path, data_folder=tmp_path))) as client:
         yield client
     await graph.aclose()
 
@@ -72,7 +74,7 @@ def run(*arguments: str, folder: Path = ROOT, **environ: str) -> subprocess.Comp
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=300,
+        timeout=PATIENCE_S,
         check=False,
     )
 
@@ -285,9 +287,13 @@ AS_IN_A_NOTEBOOK: Final = (
 
 
 def python(*arguments: str, folder: Path, given: str = "") -> subprocess.CompletedProcess[str]:
-    """Run Python with `kg-sextant` on the path."""
+    """Run Python in a home of its own, with `kg-sextant` on the path."""
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-    environ = {**os.environ, "PATH": path, "PYTHONUTF8": "1"}
+    # Clients give the servers that they start no other environment.
+    settings = folder / ".config" / APP / "config.toml"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text(f"timeout_s = {PATIENCE_S}\nwatchdog_s = 0\n", encoding="utf-8")
+    environ = {**os.environ, "PATH": path, "HOME": str(folder), "PYTHONUTF8": "1"}
     return subprocess.run(
         [sys.executable, *arguments], cwd=folder, env=environ, input=given, capture_output=True, text=True, check=False
     )

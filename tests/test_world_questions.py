@@ -29,16 +29,16 @@ from benchmarks.world.questions import (
 )
 from mcp import Client
 
+from calls import unhurried
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
 from kg_server.app import build_server
-from kg_server.settings import Settings
 
 
 @pytest.fixture
 async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
     cache = tmp_path_factory.getbasetemp() / "world"
-    settings = Settings(cache_folder=cache, data_folder=cache / "data")
+    settings = unhurried(cache_folder=cache, data_folder=cache / "data")
     store = open_sample(cache, "sample:world")
     async with aclosing(LocalAdapter(store)) as graph, Client(build_server(graph, settings)) as client:
         yield client

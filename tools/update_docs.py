@@ -27,7 +27,7 @@ from typing import Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from kg_server.cli import main as kg_sextant
-from kg_server.settings import ENVIRONMENT_PREFIX, FIELDS
+from kg_server.settings import APP, ENVIRONMENT_PREFIX, FIELDS
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 EXAMPLES: Final = ROOT / "docs" / "examples"
@@ -35,6 +35,8 @@ PAGES: Final = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 NOTEBOOKS: Final = tuple(sorted((ROOT / "docs").glob("*.ipynb")))
 HOME: Final = "/home/you"
 """The folder that the commands run in, as the pages show it."""
+_PATIENCE_S: Final = 600
+"""How many seconds an answer may take on a busy machine."""
 
 _SESSION: Final = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
 _FILE: Final = re.compile(r"(^<!-- (docs/\S+) -->\n```\w+\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
@@ -85,7 +87,7 @@ class Shell:
             case ["kg-sextant", *arguments]:
                 if arguments[:2] == ["call", "Sparql"]:
                     # The first query of a store prepares it, which may take longer than the tool's default.
-                    self._kg_sextant([*arguments, "timeout_s=600"])
+                    self._kg_sextant([*arguments, f"timeout_s={_PATIENCE_S}"])
                 return self._kg_sextant(arguments).replace(str(self.folder), HOME)
             case _:
                 raise ValueError(f"a console block may run cat and kg-sextant, not {shlex.join(words)}")
@@ -112,7 +114,7 @@ def shell_with_examples() -> Generator[Shell]:
         for copy in (folder, folder / "docs" / "examples"):
             shutil.copytree(EXAMPLES, copy, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
         settings_file = folder.with_name("settings.toml")
-        settings_file.touch()
+        settings_file.write_text(f"timeout_s = {_PATIENCE_S}\n", encoding="utf-8")
         _register_example(packages)
         sys.path[:0] = [str(packages), str(EXAMPLES)]
         try:
@@ -213,6 +215,10 @@ def _temporary_home() -> Generator[None]:
     """Give the servers that a notebook starts a temporary home, and no active virtual environment."""
     before = {name: os.environ.get(name) for name in ("HOME", "PATH")}
     with tempfile.TemporaryDirectory() as home:
+        # Clients give the servers that they start no other environment.
+        settings = Path(home, ".config", APP, "config.toml")
+        settings.parent.mkdir(parents=True)
+        settings.write_text(f"timeout_s = {_PATIENCE_S}\nwatchdog_s = 0\n", encoding="utf-8")
         os.environ.update(HOME=home, PATH=os.defpath)
         try:
             yield

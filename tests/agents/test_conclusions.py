@@ -10,6 +10,7 @@ from typing import Final
 import pytest
 from benchmarks.world.questions import ABSENT, NO_SUCH_ENTITY, read_questions
 
+from calls import unhurried
 from embedders import LEXICAL
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
@@ -27,7 +28,6 @@ from kg_agents.running import Question
 from kg_agents.tools.client import Toolbox, ToolCall, ToolError
 from kg_agents.tools.knowledge import KnowledgeGraph, connect
 from kg_server.app import build_server
-from kg_server.settings import Settings
 from oda_runs import (
     JAPAN,
     answer,
@@ -227,7 +227,7 @@ async def test_without_a_model_no_question_of_a_world_is_answered_and_no_wrong_e
 ) -> None:
     asked = read_questions()
     cache = tmp_path_factory.getbasetemp() / "world"
-    settings = Settings(cache_folder=cache, data_folder=cache / "data", embedding=LEXICAL)
+    settings = unhurried(cache_folder=cache, data_folder=cache / "data", embedding=LEXICAL)
     wrong: list[str] = []
     async with (
         aclosing(LocalAdapter(open_sample(cache, "sample:world"))) as world,

@@ -18,6 +18,7 @@ import pyoxigraph as ox
 import pytest
 from benchmarks.world.graph import World
 
+from calls import unhurried
 from cli_runs import COMMAND
 from embedders import LEXICAL
 from fault_endpoint import serving, stalling
@@ -34,9 +35,9 @@ from kg_agents.tools.client import Toolbox, ToolError, connect_tools
 from kg_agents.tools.knowledge import KnowledgeGraph, connect
 from kg_agents.trace import Trace
 from kg_server.app import build_server
-from kg_server.settings import Settings
 from oda_runs import ENOUGH, NEIGHBORS, calls, selecting, serving_store, story, story_store, story_tools
 from ontologies import ONTOLOGIES
+from patience import PATIENCE_S
 from server_processes import address_of, started
 from small_graphs import PREFIXES, TOKYO
 
@@ -69,7 +70,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @asynccontextmanager
 async def sample(cache: Path) -> AsyncGenerator[KnowledgeGraph]:
     """Serve the sample in this process."""
-    settings = Settings(cache_folder=cache, data_folder=cache, embedding=LEXICAL)
+    settings = unhurried(cache_folder=cache, data_folder=cache, embedding=LEXICAL)
     async with (
         aclosing(LocalAdapter(open_sample(cache))) as adapter,
         connect(build_server(adapter, settings)) as graph,
@@ -246,7 +247,7 @@ def names() -> re.Pattern[str]:
 @pytest.fixture
 async def tools(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Toolbox]:
     cache = tmp_path_factory.getbasetemp() / "world"
-    settings = Settings(cache_folder=cache, data_folder=cache / "data", embedding=LEXICAL)
+    settings = unhurried(cache_folder=cache, data_folder=cache / "data", embedding=LEXICAL)
     async with (
         aclosing(LocalAdapter(open_sample(cache, "sample:world"))) as graph,
         connect_tools(build_server(graph, settings)) as connected,
@@ -255,7 +256,8 @@ async def tools(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Tool
 
 
 def call(tool: str, **arguments: object) -> FunctionCall:
-    return FunctionCall("a", tool, json.dumps(arguments))
+    unhurried_arguments = {**arguments, "timeout_s": PATIENCE_S} if tool == "Sparql" else arguments
+    return FunctionCall("a", tool, json.dumps(unhurried_arguments))
 
 
 PERSON, TOWN, REGION, BREWERY = "w:E3684", "w:E1424", "w:E2733", "w:E3199"
@@ -380,8 +382,8 @@ async def test_what_goes_wrong_in_a_block_comes_out_of_it_as_it_is(tmp_path: Pat
 
 
 async def test_a_server_process_that_dies_fails_the_next_call(tmp_path: Path) -> None:
-    pid = tmp_path / "pid"
-    target = shlex.join(["sh", "-c", f"echo $$ > {shlex.quote(str(pid))}; exec {shlex.join(COMMAND)} serve sample"])
+    pid, command = tmp_path / "pid", [*COMMAND, "serve", "sample", "--timeout-s", str(PATIENCE_S)]
+    target = shlex.join(["sh", "-c", f"echo $$ > {shlex.quote(str(pid))}; exec {shlex.join(command)}"])
     async with connect(target) as graph:
         assert (await graph.retrieve("Goethe"))[0].id == "Q5879"
         os.kill(int(pid.read_text()), signal.SIGKILL)

@@ -14,6 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 from cli_runs import write_graph
 from compose_stack import Stack
 from memories import Memory, facts_of
+from patience import PATIENCE_S
 from postgres_server import PostgresServer
 
 pytestmark = pytest.mark.xdist_group("postgres")
@@ -37,7 +38,7 @@ def stack(postgres: PostgresServer) -> Generator[Stack]:
 @asynccontextmanager
 async def connected(stack: Stack, token: str) -> AsyncGenerator[Memory]:
     async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=60, trust_env=False) as http,
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE_S, trust_env=False) as http,
         Client(streamable_http_client(stack.url, http_client=http)) as client,
     ):
         yield Memory(client)

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from compose_stack import CHECKERS, DATABASE, MISSING, composed, needed
 from kg_server.settings import FIELDS, variable
 from pages import ROOT
+from patience import PATIENCE_S
 
 CHART: Final = ROOT / "packaging" / "helm" / "kg-sextant"
 OLDEST, NEWEST = "1.25", "1.37"
@@ -98,7 +99,7 @@ def rendered(values: Mapping[str, object] | str) -> _Rendered:
         stdout=subprocess.PIPE,
         text=True,
         check=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     return _Rendered.model_validate_json(done.stdout)
 

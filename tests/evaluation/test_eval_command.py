@@ -15,6 +15,7 @@ from kg_adapters.embedding import MiniLmEmbedder
 from kg_agents.trace import ToolLine
 from kg_eval.logs import read_run
 from oda_runs import story_store
+from patience import PATIENCE_S
 from scripted_model import Asked, Failure, calling, serving_model
 from small_graphs import TOKYO, write_story
 
@@ -122,7 +123,7 @@ def test_oda_in_the_manner_of_the_paper_does_not_go_on_without_an_embedder(cli: 
 
 
 def test_a_server_that_scores_otherwise_is_refused_in_the_manner_of_the_paper(cli: CommandLine, tmp_path: Path) -> None:
-    server = shlex.join((*COMMAND, "serve", str(story_store(TOKYO))))
+    server = shlex.join((*COMMAND, "serve", str(story_store(TOKYO)), "--timeout-s", str(PATIENCE_S)))
     with serving_model("Action: Answer") as service:
         words = ("ask", QUESTION, "--entity", "Q1490", "--agent", "oda", "--set", "manner=paper", "--model", "m")
         run = cli.run(*words, "--server", server, "--base-url", service.url)
@@ -213,7 +214,7 @@ def test_a_killed_run_keeps_the_questions_that_were_answered(cli: CommandLine, t
     def replying(asked: Asked) -> Failure:
         if len(service.asked) == 4 and not released.is_set():
             reached.set()
-            released.wait(60)
+            released.wait(PATIENCE_S)
         return by_calls(asked)
 
     with serving_model(replying) as service:
@@ -224,7 +225,7 @@ def test_a_killed_run_keeps_the_questions_that_were_answered(cli: CommandLine, t
         )
         killed = subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
-            assert reached.wait(60)
+            assert reached.wait(PATIENCE_S)
         finally:
             killed.send_signal(signal.SIGKILL)
             killed.communicate()

@@ -15,6 +15,7 @@ from benchmarks.world.graph import World
 from benchmarks.world.questions import QUESTIONS
 
 from benchmark_players import BENCHMARKS, WAYS, scored, stored
+from calls import unhurried
 from cli_runs import CommandLine
 from embedders import LEXICAL
 from kg_adapters.local.adapter import LocalAdapter
@@ -31,7 +32,6 @@ from kg_eval.player import GoldSpeaker
 from kg_eval.questions import BenchmarkName, read_questions
 from kg_eval.running import run
 from kg_server.app import build_server
-from kg_server.settings import Settings
 from small_graphs import TOKYO, write_story
 
 TOPIC: Final = {"Q1490": "Tokyo"}
@@ -118,7 +118,7 @@ async def test_who_finishes_from_the_first_prompt_loses_nothing_that_it_stated(
     method: str, calls: int, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     cache = tmp_path_factory.getbasetemp() / "world"
-    settings = Settings(cache_folder=cache, data_folder=tmp_path, embedding=LEXICAL)
+    settings = unhurried(cache_folder=cache, data_folder=tmp_path, embedding=LEXICAL)
     plan = RunPlan.model_validate(
         {"benchmark": "world", "data": QUESTIONS, "method": method, "model": "gold", "sample": 40}
     )

@@ -34,6 +34,7 @@ from kg_server.observation.answer import observation
 from kg_server.observation.scoring import Floats, HurriedScorer, Inquiry, RelationFirstScorer
 from kg_server.observation.search import Reach
 from kg_server.settings import Settings
+from patience import PATIENCE_S
 from server_processes import HELLO, Spoken, request
 from small_graphs import store_of
 
@@ -78,7 +79,7 @@ async def test_who_would_wait_too_long_for_the_model_is_answered_by_letters(tmp_
         )
         said.append(answer.text.partition("\n")[0])
 
-    with anyio.fail_after(60):
+    with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(observe, "ann")
             await anyio.wait_all_tasks_blocked()
@@ -243,7 +244,7 @@ def holding(served: str, folder: Path) -> list[tuple[int, str, list[str]]]:
                 assert "result" in answer, (method, arguments, answer)
                 ends.append((time.monotonic(), f"{method} {json.dumps(arguments)[:80]}"))
             spoken.stdin.close()
-            assert process.wait(timeout=60) == 0
+            assert process.wait(timeout=PATIENCE_S) == 0
         finally:
             process.kill()
     held = json.loads((folder / "held.json").read_text(encoding="utf-8"))

@@ -38,7 +38,7 @@ TRIALS: Final = 15
 TOGETHER: Final = 5
 """How many blocks run side by side, since most of their time they wait for what hangs."""
 DEADLINE_S: Final = 1.5
-SPARE_S: Final = 2.0
+SPARE_S: Final = 20.0
 PATIENCE_S: Final = 60.0
 Kind: TypeAlias = Literal["raise", "hang", "garbage", "late"]
 KINDS: Final[tuple[Kind, ...]] = ("raise", "hang", "garbage", "late")

@@ -26,6 +26,7 @@ from kg_server.app import build_server
 from kg_server.observation.scoring import AWAY
 from kg_server.settings import EmbedderName, EmbeddingSettings, Settings
 from loopback_service import Reply
+from patience import PATIENCE_S
 from played_time import PlayedTime
 from small_graphs import store_of
 
@@ -77,7 +78,7 @@ class Stalling:
         self.release = threading.Event()
 
     def __call__(self, asked: Asked) -> Reply:
-        self.release.wait(60)
+        self.release.wait(PATIENCE_S)
         return healthy(asked)
 
 

@@ -12,7 +12,7 @@ import anyio.lowlevel
 import pytest
 from mcp import Client
 
-from calls import reply_of
+from calls import reply_of, unhurried
 from fault_endpoint import (
     JSON_RESULTS,
     Asked,
@@ -42,7 +42,6 @@ from kg_adapters.sparql.solutions import ROWS_AT_ONCE, Solution, Solutions
 from kg_adapters.terms import XSD, Iri, Literal
 from kg_boundary.bodies import SLICE_BYTES, body_slices
 from kg_server.app import build_server
-from kg_server.settings import Settings
 
 QUERY = "SELECT ?x { ?x ?y ?z }"
 NAME = "http://example.org/entity/"
@@ -120,7 +119,7 @@ async def test_a_yes_needs_one_row() -> None:
 
 
 async def test_an_engine_that_ignores_limit_costs_the_sparql_tool_no_more_than_its_rows(tmp_path: Path) -> None:
-    settings = Settings(cache_folder=tmp_path / "cache", data_folder=tmp_path)
+    settings = unhurried(cache_folder=tmp_path / "cache", data_folder=tmp_path)
     nothing = answering(results(["t", "a", "label"]))
 
     async def flood_the_user(asked: Asked, wire: Wire) -> None:

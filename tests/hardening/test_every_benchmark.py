@@ -12,6 +12,7 @@ import pytest
 from benchmark_players import BENCHMARKS, QUESTION, WAYS, Way, model_of, scored, stored, words_of, write_rows
 from cli_runs import COMMAND, CommandLine
 from kg_eval.logs import read_run
+from patience import PATIENCE_S
 from scripted_model import Asked, Failure, serving_model
 
 # inspect_ai leaves a stream of its hooks open.
@@ -50,7 +51,7 @@ def test_a_method_that_was_killed_goes_on_without_asking_twice(cli: CommandLine,
     def replying(asked: Asked) -> str | Failure:
         if len(service.asked) == HELD and not killed.is_set():
             reached.set()
-            killed.wait(60)
+            killed.wait(PATIENCE_S)
             return "nobody is there to hear this"
         return players[killed.is_set()](asked)
 
@@ -62,7 +63,7 @@ def test_a_method_that_was_killed_goes_on_without_asking_twice(cli: CommandLine,
         config = ("--config", str(tmp_path / "config.toml"))
         process = subprocess.Popen([*COMMAND, *config, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
-            assert reached.wait(60)
+            assert reached.wait(PATIENCE_S)
         finally:
             process.send_signal(signal.SIGKILL)
             process.communicate()

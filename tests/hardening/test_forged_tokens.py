@@ -22,6 +22,7 @@ from cli_runs import write_graph
 from kg_server.serving.jwts import PAUSE_S
 from kg_server.serving.tokens import TokenFile
 from loopback_service import Reply, answering
+from patience import PATIENCE_S
 from server_processes import address_of, started
 
 ISSUER: Final = "https://login.example/team"
@@ -249,7 +250,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
 
 @pytest.fixture
 def http() -> Iterator[httpx2.Client]:
-    with httpx2.Client(timeout=60) as client:
+    with httpx2.Client(timeout=PATIENCE_S) as client:
         yield client
 
 

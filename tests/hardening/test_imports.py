@@ -14,7 +14,7 @@ import anyio.to_thread
 import pytest
 from mcp import Client
 
-from calls import reply_of
+from calls import reply_of, unhurried
 from embedders import LEXICAL
 from kg_adapters.importing.build import build_store
 from kg_adapters.local.import_options import ImportOptions
@@ -134,7 +134,7 @@ def write(folder: Path, statements: tuple[str, ...]) -> Path:
 
 
 def lexical(folder: Path) -> Settings:
-    return Settings(embedding=LEXICAL, cache_folder=folder / "cache", data_folder=folder / "data")
+    return unhurried(embedding=LEXICAL, cache_folder=folder / "cache", data_folder=folder / "data")
 
 
 async def said(client: Client, tool: str) -> tuple[bool, str]:

@@ -16,6 +16,7 @@ import pytest
 
 from benchmark_players import QUESTION, write_rows
 from pages import EXAMPLES, PAGES, ROOT, blocks, kg_sextant_words
+from patience import PATIENCE_S
 from small_graphs import TOKYO, write_story
 
 # One worker installs it, once.
@@ -186,7 +187,7 @@ def test_a_benchmark_runs_as_a_task_of_inspect(python: Path, tmp_path: Path, met
         stderr=sys.stderr,
         text=True,
         check=False,
-        timeout=300,
+        timeout=PATIENCE_S,
     )
     status, right, answers = json.loads(ended.stdout.splitlines()[-1])
     assert (status, right, [[(each["text"], each["source"]) for each in of] for of in answers]) == (

@@ -15,6 +15,7 @@ import pytest
 from pydantic import BaseModel, TypeAdapter
 
 from cli_runs import write_graph
+from patience import PATIENCE_S
 from server_processes import NONSENSE, Spoken, address_of, request, spoken_to, started
 
 CALL = request(8, "tools/call", name="Degree", arguments={"entity": "Q1490"})
@@ -155,7 +156,7 @@ def cut_off(connection: socket.socket) -> None:
 
 def answers_a_call(address: str) -> bool:
     headers = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
-    return "has 1 distinct neighbour" in httpx2.post(address, content=CALL, headers=headers, timeout=60).text
+    return "has 1 distinct neighbour" in httpx2.post(address, content=CALL, headers=headers, timeout=PATIENCE_S).text
 
 
 def test_nonsense_is_refused_or_cut_off_and_leaves_no_traceback(server: subprocess.Popen[str]) -> None:

@@ -27,6 +27,7 @@ from http_servers import on_loopback
 from kg_server.memory.postgres_storage import PostgresStorage
 from kg_server.serving.tokens import TokenFile
 from memories import Memory, facts_of
+from patience import PATIENCE_S
 from postgres_server import PostgresServer
 from server_processes import address_of, started
 
@@ -57,7 +58,7 @@ class Replicas:
         """Log a new caller in, at the proxy."""
         headers = {"Authorization": f"Bearer {self.tokens.add(name, ('read', 'memory'), None, None)}"}
         async with AsyncExitStack() as stack:
-            http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=30))
+            http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S))
             yield Memory(
                 await stack.enter_async_context(Client(streamable_http_client(self.url, http_client=http), mode=mode))
             )
@@ -82,7 +83,7 @@ async def replicas(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Re
             stack.enter_context(started(environ, str(graph), "--cache-folder", str(cache))) for cache in caches
         ]
         addresses = [await anyio.to_thread.run_sync(address_of, process) for process in processes]
-        async with httpx2.AsyncClient(timeout=30) as http, on_loopback(proxy(http, addresses)) as url:
+        async with httpx2.AsyncClient(timeout=PATIENCE_S) as http, on_loopback(proxy(http, addresses)) as url:
             yield Replicas(processes, addresses, url, tokens)
 
 
@@ -161,7 +162,7 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
 async def test_nothing_that_was_answered_is_lost_when_a_replica_is_killed_and_the_database_crashes(
     replicas: Replicas, postgres: PostgresServer, mode: str
 ) -> None:
-    with anyio.fail_after(60):
+    with anyio.fail_after(PATIENCE_S):
         async with replicas.client("ann", mode) as memory, replicas.client("ben", mode) as other:
             handle = await memory.begin(["e:hub", "e:s", "e:o000"])
             appending = Appending(memory, handle)
@@ -220,7 +221,7 @@ async def test_a_replica_that_is_told_to_stop_finishes_its_calls_and_takes_no_mo
                 return False
         return False
 
-    with anyio.fail_after(30):
+    with anyio.fail_after(PATIENCE_S):
         async with replace(replicas, url=address).client("ann", mode) as memory:
             handle = await memory.begin(FACTS[0])
 

@@ -20,6 +20,7 @@ import httpx2
 import pytest
 
 from cli_runs import COMMAND, write_graph
+from patience import PATIENCE_S
 from server_processes import address_of, started
 
 PASSWORD = 'correct "horse"/bat+tery & <staple>'
@@ -222,7 +223,7 @@ def served_over_http(graph: str, environ: dict[str, str]) -> bytes:
     headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
     with started(environ, graph) as process:
         address = address_of(process)
-        answers = [httpx2.post(address, json=line, headers=headers, timeout=60) for line in call_lines()]
+        answers = [httpx2.post(address, json=line, headers=headers, timeout=PATIENCE_S) for line in call_lines()]
         process.terminate()
         assert process.stderr is not None
         logged = process.stderr.read()
@@ -391,7 +392,7 @@ def _run(home: Path, arguments: list[str], program: list[str] | None = None) -> 
         input="".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in _ASKED),
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE_S,
         check=False,
     )
 

@@ -110,7 +110,7 @@ async def test_a_wait_longer_than_the_time_left_fails_at_once_and_says_when_to_r
     time = PlayedTime()
     async with (
         serving(refusing(429, "Too many requests.", Retry_After="90")) as server,
-        opened(server, time.timing, max_retries=3) as endpoint,
+        opened(server, time.timing, timeout_s=60, max_retries=3) as endpoint,
     ):
         with pytest.raises(BackendUnavailable) as caught:
             await endpoint.query("SELECT ?x {}")
@@ -125,7 +125,7 @@ async def test_everybody_leaves_the_endpoint_alone_as_long_as_it_asked_for() -> 
     time = PlayedTime()
     async with (
         serving(refusing(429, Retry_After="90"), NOTHING) as server,
-        opened(server, time.timing, max_retries=3) as endpoint,
+        opened(server, time.timing, timeout_s=60, max_retries=3) as endpoint,
     ):
         with pytest.raises(BackendUnavailable):
             await endpoint.query("SELECT ?x {}")

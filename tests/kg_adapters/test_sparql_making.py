@@ -23,6 +23,7 @@ from kg_adapters.local.sparql.making import SparqlMaking
 from kg_adapters.local.sparql.store import sparql_part
 from kg_adapters.local.store import OXIGRAPH_FOLDER, LocalStore, open_store
 from kg_adapters.terms import Iri
+from patience import PATIENCE_S
 
 STATEMENTS = 110_000
 COUNT = "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"
@@ -63,7 +64,7 @@ async def count(graph: LocalAdapter | ReloadingAdapter, timeout_s: float = 900) 
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    with anyio.fail_after(900):
+    with anyio.fail_after(PATIENCE_S):
         while not condition():  # noqa: ASYNC110 - what another process does sets no event
             await anyio.sleep(0.01)
 

@@ -27,6 +27,7 @@ from kg_adapters.sparql.schema import FORMAT, SchemaFile, SurveyLimits, Surveyor
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.terms import BlankNode, Node
 from kg_adapters.testing import SUMMED, TOWNS, edge, edges, iri, ntriples, typed
+from played_time import hang
 from sparql_stand_in import PREFIXES, CannedEndpoint, LateEndpoint, StandInEndpoint, endpoint_of, parts_of
 
 PLAIN = DIALECTS["standard"]
@@ -263,17 +264,17 @@ async def test_all_questions_together_take_no_longer_than_allowed() -> None:
             if len(given) == 1:
                 return await super().query(text)
             with anyio.move_on_after(allowed_s):
-                await anyio.sleep_forever()
+                await hang()
             raise BackendTimeout("late")
 
     given: list[float] = []
     with pytest.raises(BackendTimeout):
-        await surveyor(Silent(ntriples(SUMMED)), SurveyLimits(timeout_s=0.4)).schema(PREFIXES, city_alone)
+        await surveyor(Silent(ntriples(SUMMED)), SurveyLimits(timeout_s=40)).schema(PREFIXES, city_alone)
     size, *others = given
     whole, sampled = others[:3], others[-3:]
     assert len(others) == 7
-    assert size <= 0.1
-    assert max(whole) + max(sampled) <= 0.4
+    assert size <= 10
+    assert max(whole) + max(sampled) <= 40
 
 
 NAMED = ntriples((*TOWNS, 'kyoto label "Kyoto"@en', 'kyoto label "Kioto"@de'))

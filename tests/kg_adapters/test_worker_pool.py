@@ -20,6 +20,7 @@ from kg_adapters.local.sparql.pool import SparqlLimits
 from kg_adapters.worker_pool import WorkerPool, WorkerTimeout
 from kg_adapters.worker_process import WorkerEnded
 from kg_boundary.machine import child_environment, memory_bytes
+from patience import PATIENCE_S
 
 PARENT = """
 import sys
@@ -46,7 +47,7 @@ class Floor:
             (self.folder / name).touch()
 
     async def until(self, claim: Callable[[], bool]) -> None:
-        with anyio.fail_after(60):
+        with anyio.fail_after(PATIENCE_S):
             while not claim():
                 await anyio.lowlevel.checkpoint()
 

@@ -25,6 +25,7 @@ from kg_server.serving.limits import CallLimits
 from kg_server.serving.public import CHECKED_FOR_S, Readiness, server_card
 from kg_server.serving.tokens import TokenFile
 from kg_server.settings import HostingSettings
+from patience import PATIENCE_S
 from server_processes import address_of, started
 
 HEAVY = f"SELECT (COUNT(*) AS ?n) {{ {' '.join(f'?a{each} ?b{each} ?c{each} .' for each in range(12))} }}"
@@ -114,7 +115,7 @@ async def test_what_a_caller_took_it_waits_for_while_others_and_local_ones_go_on
 
 async def test_a_message_counts_while_it_arrives_and_no_more_of_one_beyond_a_limit_is_read() -> None:
     door, rest, asked = Door(HostingSettings(calls_at_once=1)), anyio.Event(), anyio.Event()
-    with anyio.fail_after(30):
+    with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(door.ask, "ann", PING, rest, asked)
             await asked.wait()
@@ -139,11 +140,12 @@ async def test_a_caller_at_its_limit_is_told_to_wait_and_does_not_keep_another_w
     greedy, quiet = (tokens.add(name, ("read",), None, None) for name in ("greedy", "quiet"))
     hosting = {"TOKENS": str(tokens.path), "CALLS_AT_ONCE": str(AT_ONCE), "AUDIT": "json"}
     environ = {f"KG_SEXTANT_HOSTING__{name}": value for name, value in hosting.items()}
+    environ["KG_SEXTANT_SPARQL__TIMEOUT_S"] = str(PATIENCE_S)
     words = (str(write_graph(tmp_path)), "--cache-folder", str(tmp_path / "cache"))
     refused, answers = list[httpx2.Response](), list[httpx2.Response]()
     with started(environ, *words) as process:
         async with (
-            httpx2.AsyncClient(base_url=address_of(process), timeout=60) as http,
+            httpx2.AsyncClient(base_url=address_of(process), timeout=PATIENCE_S) as http,
             anyio.create_task_group() as tasks,
         ):
 
@@ -154,13 +156,13 @@ async def test_a_caller_at_its_limit_is_told_to_wait_and_does_not_keep_another_w
                 return await http.post("", json=message, headers={"authorization": f"Bearer {token}", "accept": accept})
 
             async def flood(number: int) -> None:
-                answer = await ask(greedy, number, "Sparql", query=HEAVY, timeout_s=60)
+                answer = await ask(greedy, number, "Sparql", query=HEAVY, timeout_s=PATIENCE_S)
                 assert answer.status_code == 429
                 refused.append(answer)
 
             for number in range(GREEDY):
                 tasks.start_soon(flood, number)
-            with anyio.fail_after(60):
+            with anyio.fail_after(PATIENCE_S):
                 while len(refused) < GREEDY - AT_ONCE:
                     await anyio.lowlevel.checkpoint()
             answers += [await ask(quiet, number, "GetNeighbor", entity="Tokyo") for number in range(10)]
@@ -188,7 +190,9 @@ def test_messages_that_are_refused_count_as_well(tmp_path: Path) -> None:
     call = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"memory-append"}}'
     with started(environ, str(write_graph(tmp_path)), "--cache-folder", str(tmp_path / "cache")) as process:
         url = address_of(process)
-        answers = [httpx2.post(url, content=body, headers=headers, timeout=60) for body in (b"no message", call, call)]
+        answers = [
+            httpx2.post(url, content=body, headers=headers, timeout=PATIENCE_S) for body in (b"no message", call, call)
+        ]
     assert [each.status_code for each in answers] == [400, 403, 429]
 
 

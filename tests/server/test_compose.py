@@ -7,7 +7,7 @@ from contextlib import aclosing
 import pytest
 from mcp import Client
 
-from calls import compose_server, composed, refused, reply_of, rows
+from calls import UNHURRIED, compose_server, composed, refused, reply_of, rows, unhurried
 from embedders import LEXICAL
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
@@ -186,7 +186,7 @@ async def test_as_in_the_paper_retrieve_gives_the_one_node_nearest_by_embedding(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     cache = tmp_path_factory.getbasetemp() / "sample"
-    settings = Settings(cache_folder=cache, data_folder=cache / "data", compose_retrieve="nearest")
+    settings = unhurried(cache_folder=cache, data_folder=cache / "data", compose_retrieve="nearest")
     async with aclosing(LocalAdapter(open_sample(cache))) as graph, Client(build_server(graph, settings)) as client:
         for text, found in (("the physicist of relativity", "Q937"), ("Albert Einstein", "Q937"), ("Goethe", "Q5879")):
             reply = reply_of(await client.call_tool("Compose", {"expression": f"Retrieve[{text}]"}))
@@ -194,7 +194,7 @@ async def test_as_in_the_paper_retrieve_gives_the_one_node_nearest_by_embedding(
 
 
 async def test_without_vectors_retrieve_gives_one_of_those_that_are_like_a_text(tokyo: LocalAdapter) -> None:
-    settings = Settings(embedding=LEXICAL, compose_retrieve="nearest")
+    settings = unhurried(embedding=LEXICAL, compose_retrieve="nearest")
     async with Client(build_server(tokyo, settings)) as client:
         reply = reply_of(await client.call_tool("Compose", {"expression": "Retrieve[Tokyo City]"}))
     assert [row[3] for row in rows(reply.data["results"])] == ["Q1490"]
@@ -275,7 +275,7 @@ async def test_parts_share_the_room_of_an_answer(sample: LocalAdapter) -> None:
 
 
 async def test_sixty_four_parts_do_not_overflow_the_answer(tokyo: LocalAdapter) -> None:
-    reply = await composed(tokyo, ", ".join(["Feature[Q1490, 'population']"] * 64), Settings(max_tokens=400))
+    reply = await composed(tokyo, ", ".join(["Feature[Q1490, 'population']"] * 64), unhurried(max_tokens=400))
     assert token_count(reply.text) <= 400
     assert "parts are left out: ask for fewer at once." in reply.summary
 
@@ -305,7 +305,7 @@ async def test_odd_expressions_get_an_answer_or_a_clear_refusal(
 
 
 async def test_the_sparql_that_asks_the_same_is_shown_where_it_is_asked_for(tokyo: LocalAdapter) -> None:
-    server = build_server(tokyo, Settings())
+    server = build_server(tokyo, UNHURRIED)
     expression = "Count[Neighbor[Q17, -country]], Where[Neighbor[Q17, -country], population > 1000], Feature[Q1490]"
     async with Client(server) as client:
         reply = reply_of(await client.call_tool("Compose", {"expression": expression, "explain": True}))

@@ -7,7 +7,7 @@ import pytest
 import rdflib
 from mcp import Client
 
-from calls import Reply, compose_server, composed, reply_of, rows
+from calls import UNHURRIED, Reply, compose_server, composed, reply_of, rows
 from kg_adapters.importing.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.import_options import ImportOptions
@@ -15,7 +15,6 @@ from kg_adapters.local.store import open_store
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_server.app import build_server
-from kg_server.settings import Settings
 from small_graphs import WithoutSets
 from sparql_stand_in import StandInEndpoint, adapter_over
 
@@ -170,7 +169,7 @@ def endpoint(_: Path) -> KGAdapter:
 
 async def asked(graph: KGAdapter, *expressions: str) -> list[str]:
     """Return the first line of what Compose says of each expression, without the rows that show it."""
-    async with Client(build_server(graph, Settings())) as client:
+    async with Client(build_server(graph, UNHURRIED)) as client:
         replies = [reply_of(await client.call_tool("Compose", {"expression": each})) for each in expressions]
     await graph.aclose()
     return [reply.plain.text.splitlines()[0].partition(" Over ")[0] for reply in replies]
@@ -232,7 +231,7 @@ async def test_what_is_compared_with_quantities_has_their_unit(tmp_path: Path) -
 @pytest.mark.parametrize("opened", [local, by_rdflib, endpoint])
 async def test_the_schema_shows_ranges_with_their_unit(opened: Callable[[Path], KGAdapter], tmp_path: Path) -> None:
     graph = opened(tmp_path)
-    async with Client(build_server(graph, Settings())) as client:
+    async with Client(build_server(graph, UNHURRIED)) as client:
         whole = reply_of(await client.call_tool("Schema", {})).plain.text
         about = reply_of(await client.call_tool("Schema", {"about": "bridge"})).plain.text
     await graph.aclose()

@@ -10,7 +10,7 @@ from mcp import Client
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from calls import reply_of
+from calls import UNHURRIED, reply_of
 from http_servers import on_loopback
 from kg_adapters.importing.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
@@ -19,7 +19,8 @@ from kg_adapters.local.store import open_store
 from kg_server.app import build_server
 from kg_server.serving.connections import TimedConnection
 from kg_server.serving.http import CheckedRequests, ServerNames
-from kg_server.settings import HostingSettings, Settings
+from kg_server.settings import HostingSettings
+from patience import PATIENCE_S
 
 PING = b'{"jsonrpc":"2.0","id":7,"method":"ping"}'
 LOCAL = (b"host", b"localhost")
@@ -196,7 +197,7 @@ async def test_a_request_that_does_not_arrive_is_not_waited_for_while_an_answer_
         async def ask() -> None:
             slow.append(await received(head % (b"/slow", 0)))
 
-        with anyio.fail_after(60):
+        with anyio.fail_after(PATIENCE_S):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(ask)
                 for incomplete in (b"", whole[:30], head % (b"/fast", 10) + b"1"):
@@ -301,7 +302,7 @@ async def test_a_file_of_ones_own_answers_questions_about_itself(name: str, tmp_
     report = build_store([DATA / name], tmp_path / "store", ImportOptions(sparql=False))
     assert (report.naming.mostly_nameless, report.skipped) == (False, 0)
     graph = LocalAdapter(open_store(report.folder))
-    async with Client(build_server(graph, Settings())) as client:
+    async with Client(build_server(graph, UNHURRIED)) as client:
         for question, expected in QUESTIONS[name].items():
             reply = reply_of(await client.call_tool("Compose", {"expression": question}))
             told = [line for line in reply.plain.text.splitlines() if not line.startswith("prefixes")]

@@ -7,14 +7,13 @@ import pytest
 import rdflib
 from mcp import Client
 
-from calls import call, plain, refusal, rows
+from calls import UNHURRIED, call, plain, refusal, rows, unhurried
 from calls import texts as strings
 from embedders import LEXICAL
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_server.app import build_server
 from kg_server.naming.entities import MOST_NEAR
-from kg_server.settings import Settings
 
 MERCURY = """
 @prefix e: <http://example.org/> .
@@ -148,7 +147,7 @@ async def test_namesakes_that_no_relation_decides_on_are_told_apart_by_their_des
 
 
 async def test_the_resource_of_a_name_is_that_of_its_entity(tokyo: LocalAdapter) -> None:
-    async with Client(build_server(tokyo, Settings())) as client:
+    async with Client(build_server(tokyo, UNHURRIED)) as client:
         shown = str((await client.read_resource("kg://entity/Tokyo")).contents)
     assert "Tokyo has 4 values" in plain(shown)
 
@@ -167,7 +166,7 @@ async def test_all_namesakes_are_shown_whatever_the_limit_as_far_as_they_fit(gra
     head = "@prefix e: <http://example.org/> . @prefix l: <http://www.w3.org/2000/01/rdf-schema#> ."
     named = "\n".join(f'e:n{number} l:label "John Smith" ; e:year "{number}" .' for number in range(130))
     graph = graph_of(f'{head} {named} e:o l:label "Jane Doe" ; e:year "1" .')
-    one = await call(graph, "Retrieve", Settings(max_tokens=8_000), text="John Smith", limit=1)
+    one = await call(graph, "Retrieve", unhurried(max_tokens=8_000), text="John Smith", limit=1)
     several = await call(graph, "Retrieve", text=["John Smith", "Jane Doe"], limit=1)
     shown = len(rows(several.data["candidates"])) - 1
     assert one.summary == "Exact: 'John Smith' names 130 things, 100 of them here."
@@ -236,7 +235,7 @@ async def test_names_in_other_languages_styles_and_spellings_are_read_and_near_o
 ) -> None:
     graph = graph_of(IN_LANGUAGES)
     meant = {text: node for node, texts in READ_AS.items() for text in texts}
-    reply = await call(graph, "Retrieve", Settings(embedding=LEXICAL, max_tokens=8_000), text=[*meant, *MISREAD])
+    reply = await call(graph, "Retrieve", unhurried(embedding=LEXICAL, max_tokens=8_000), text=[*meant, *MISREAD])
     assert {text for text, match in strings(reply.data["matches"]).items() if match in {"loose", "none"}} == {*MISREAD}
     found = {
         list(meant)[int(row[7]) - 1]: row[0] for row in rows(reply.data["candidates"]) if int(row[7]) <= len(meant)
@@ -245,7 +244,7 @@ async def test_names_in_other_languages_styles_and_spellings_are_read_and_near_o
 
 
 async def test_retrieve_says_that_a_name_is_not_here(sample: LocalAdapter) -> None:
-    settings = Settings(embedding=LEXICAL)
+    settings = unhurried(embedding=LEXICAL)
     reply = await call(sample, "Retrieve", settings, text="Kazuo Ishiguro")
     assert reply.plain.text == (
         "No entity matches 'Kazuo Ishiguro'. Near, not the same:\nKazuhiko Inoue | Japanese voice actor | human"
@@ -254,7 +253,7 @@ async def test_retrieve_says_that_a_name_is_not_here(sample: LocalAdapter) -> No
 
 
 async def test_retrieve_takes_several_texts(sample: LocalAdapter) -> None:
-    settings = Settings(embedding=LEXICAL)
+    settings = unhurried(embedding=LEXICAL)
     reply = await call(sample, "Retrieve", settings, text=["Albert Einstein", "Albrt Einstien", "NBA"], limit=1)
     assert reply.plain.summary == "3 texts: 1 exact, 1 close, 1 named by nothing here."
     assert reply.data["matches"] == {"Albert Einstein": "exact", "Albrt Einstien": "close", "NBA": "loose"}
@@ -268,7 +267,7 @@ async def test_retrieve_takes_several_texts(sample: LocalAdapter) -> None:
 
 
 async def test_a_list_of_names_is_answered_as_each_of_them(sample: LocalAdapter) -> None:
-    settings, names = Settings(embedding=LEXICAL), ["Albert Einstein", "Jack London"]
+    settings, names = unhurried(embedding=LEXICAL), ["Albert Einstein", "Jack London"]
     alone = [await call(sample, "Retrieve", settings, text=each) for each in names]
     for text in (names, ", ".join(names), json.dumps(names)):
         reply = await call(sample, "Retrieve", settings, text=text)

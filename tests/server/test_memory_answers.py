@@ -3,12 +3,11 @@ from collections.abc import AsyncIterator, Collection, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-import anyio
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from calls import Reply
+from calls import UNHURRIED, Reply, unhurried
 from kg_adapters.errors import BackendUnavailable
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.terms import Fact, Iri
@@ -16,8 +15,8 @@ from kg_server.answers.results import token_count
 from kg_server.memory.sqlite_storage import SqliteStorage
 from kg_server.memory.store import Contents, KeptFact, MemoryLimits, MemoryStore
 from kg_server.memory.tool import RESOURCE_TOKENS
-from kg_server.settings import Settings
 from memories import FILE, Memory, facts_of, memory_server, remembering, stored_in
+from played_time import hang
 
 WD, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
 CAPITAL, LAND = ["Q1490", "P36", "Q179645"], ["Q1490", "P17", "Q17"]
@@ -28,7 +27,7 @@ class Stuck(MemoryStore):
     """A store that never answers."""
 
     async def read(self, handle: str, graph: str, *, others: Collection[str] = (), owner: str = "") -> Contents:
-        await anyio.sleep_forever()
+        await hang()
         raise AssertionError
 
 
@@ -97,7 +96,7 @@ async def test_a_large_memory_is_paged_through_without_loss_or_repeat_within_the
 ) -> None:
     facts = chains(count, length)
     handle = await keep(tmp_path, tokyo, facts)
-    async with remembering(tokyo, tmp_path, settings=Settings(max_tokens=budget)) as memory:
+    async with remembering(tokyo, tmp_path, settings=unhurried(max_tokens=budget)) as memory:
         pages = [page async for page in pages_of(memory, handle)]
     assert [each for page in pages for each in facts_of(page)] == [
         row(1 + number // length, each) for number, each in enumerate(facts)
@@ -112,7 +111,7 @@ async def test_a_page_says_how_to_go_on_and_a_path_that_was_broken_off_begins_wi
     tokyo: LocalAdapter, tmp_path: Path
 ) -> None:
     handle = await keep(tmp_path, tokyo, chains(50, 50))
-    async with remembering(tokyo, tmp_path, settings=Settings(max_tokens=500)) as memory:
+    async with remembering(tokyo, tmp_path, settings=unhurried(max_tokens=500)) as memory:
         first, second, *_ = [page async for page in pages_of(memory, handle)]
     shown = len(facts_of(first))
     assert first.summary == (
@@ -128,7 +127,7 @@ async def test_what_is_appended_between_two_pages_is_neither_lost_nor_shown_twic
     facts = [*chains(60, 1), fact(1, 1490)]
     handle = await keep(tmp_path, tokyo, facts)
     seen: list[list[str]] = []
-    async with remembering(tokyo, tmp_path, settings=Settings(max_tokens=500)) as memory:
+    async with remembering(tokyo, tmp_path, settings=unhurried(max_tokens=500)) as memory:
         pages = 0
         async for page in pages_of(memory, handle):
             seen.extend(facts_of(page))
@@ -152,7 +151,7 @@ async def test_a_cursor_is_refused_where_it_is_damaged_or_of_another_memory(
     tokyo: LocalAdapter, tmp_path: Path
 ) -> None:
     handle = await keep(tmp_path, tokyo, chains(100, 1))
-    async with remembering(tokyo, tmp_path, settings=Settings(max_tokens=500)) as memory:
+    async with remembering(tokyo, tmp_path, settings=unhurried(max_tokens=500)) as memory:
         other = await memory.begin(CAPITAL)
         cursor = str((await memory.read(handle)).data["cursor"])
         stem = cursor.partition(".")[0]
@@ -174,7 +173,7 @@ async def test_a_cursor_is_refused_where_it_is_damaged_or_of_another_memory(
 async def test_an_append_keeps_to_the_budget_in_both_forms_whatever_it_has_to_say(
     sample: LocalAdapter, tmp_path: Path, budget: int
 ) -> None:
-    async with remembering(sample, tmp_path, settings=Settings(max_tokens=budget)) as memory:
+    async with remembering(sample, tmp_path, settings=unhurried(max_tokens=budget)) as memory:
         handle = await keep(tmp_path, sample, chains(200, 3))
         good = ["Q937", "P106", "Q169470"]
         wrong = [[f"Q{number}{'9' * 70}", "P106", '"' + "x" * 100 + '"'] for number in range(1, 14)]
@@ -213,7 +212,7 @@ async def test_an_append_to_a_large_memory_shows_what_is_new_or_says_that_nothin
 
 
 async def test_new_facts_that_do_not_fit_are_counted(tokyo: LocalAdapter, tmp_path: Path) -> None:
-    async with remembering(tokyo, tmp_path, settings=Settings(max_tokens=150)) as memory:
+    async with remembering(tokyo, tmp_path, settings=unhurried(max_tokens=150)) as memory:
         reply = await memory.append(CAPITAL, LAND, CITY, ["Q179645", "P17", "Q17"])
         pages = [page async for page in pages_of(memory, str(reply.data["memory"]))]
     assert len(facts_of(reply)) == 2
@@ -222,7 +221,7 @@ async def test_new_facts_that_do_not_fit_are_counted(tokyo: LocalAdapter, tmp_pa
 
 
 async def test_the_resource_shows_what_memory_read_shows_first(tokyo: LocalAdapter, tmp_path: Path) -> None:
-    async with remembering(tokyo, tmp_path, settings=Settings(max_tokens=RESOURCE_TOKENS)) as memory:
+    async with remembering(tokyo, tmp_path, settings=unhurried(max_tokens=RESOURCE_TOKENS)) as memory:
         small = await memory.begin(CAPITAL)
         large = await keep(tmp_path, tokyo, chains(1_000, 10))
         for handle in (small, large):
@@ -252,7 +251,7 @@ async def test_the_resource_of_a_guess_is_refused_like_the_tool(
 async def test_the_resource_of_a_store_that_fails_says_so(
     tokyo: LocalAdapter, tmp_path: Path, store: type[MemoryStore], message: str
 ) -> None:
-    server = memory_server(tokyo, store(SqliteStorage(tmp_path / FILE), MemoryLimits()), settings=Settings(timeout_s=1))
+    server = memory_server(tokyo, store(SqliteStorage(tmp_path / FILE), MemoryLimits()), settings=UNHURRIED)
     async with Client(server) as client:
         with pytest.raises(MCPError) as raised:
             await client.read_resource("kg-memory://mem_1")

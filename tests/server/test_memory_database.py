@@ -11,6 +11,7 @@ import pytest
 from mcp import Client
 from pydantic import SecretStr
 
+from calls import unhurried
 from kg_adapters.errors import BackendError, BackendTimeout, InvalidRequest, InvalidSource
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.terms import Iri
@@ -19,6 +20,7 @@ from kg_server.memory.postgres_storage import PostgresStorage
 from kg_server.memory.store import KeptFact, MemoryLimits, MemoryStore, Place
 from kg_server.settings import MemorySettings, Settings
 from memories import Memory, Stored, stores_in
+from patience import PATIENCE_S
 from postgres_server import PASSWORD, PostgresServer
 
 pytestmark = pytest.mark.xdist_group("postgres")
@@ -99,7 +101,7 @@ async def test_a_database_that_others_keep_busy_is_a_timeout_and_nothing_is_kept
     stored: Stored, postgres: PostgresServer
 ) -> None:
     handle = (await stored().append(None, "graph", [fact(1, 2)])).handle
-    busy, store = PostgresStorage(postgres.url), MemoryStore(PostgresStorage(postgres.url, wait_s=0.1), MemoryLimits())
+    busy, store = PostgresStorage(postgres.url), MemoryStore(PostgresStorage(postgres.url, wait_s=2), MemoryLimits())
     with busy.transaction(write=True), pytest.raises(BackendTimeout, match="is busy"):
         await store.append(handle, "graph", [fact(2, 3)])
     assert (await store.append(handle, "graph", [fact(2, 3)])).added == (Place(0, 1, fact(2, 3)),)
@@ -114,7 +116,7 @@ async def test_a_database_that_hangs_is_a_timeout_and_works_again_once_it_goes_o
     del stored
     store = MemoryStore(PostgresStorage(postgres.url, wait_s=0.5), MemoryLimits())
     handle = (await store.append(None, "graph", [fact(1, 2)])).handle
-    with postgres.frozen(), anyio.fail_after(20):
+    with postgres.frozen(), anyio.fail_after(PATIENCE_S):
         for _ in range(2):
             with pytest.raises(BackendError, match=r"The memory database .* Call again"):
                 await store.append(handle, "graph", [fact(2, 3)])
@@ -157,4 +159,4 @@ async def test_a_database_that_stopped_fails_calls_at_once_and_works_again_once_
 async def test_solved_questions_are_refused_beside_a_database(tokyo: LocalAdapter, tmp_path: Path) -> None:
     memory = MemorySettings(database=SecretStr("postgresql://localhost/memories"))
     with pytest.raises(InvalidRequest, match="Set only one of the two"):
-        build_server(tokyo, Settings(data_folder=tmp_path, learn=True, memory=memory))
+        build_server(tokyo, unhurried(data_folder=tmp_path, learn=True, memory=memory))

@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from calls import call, plain, reply_of
+from calls import call, plain, reply_of, unhurried
 from calls import rows as rows_of
 from kg_adapters.local.adapter import LocalAdapter
 from kg_server.memory.store import MemoryLimits
-from kg_server.settings import Settings
 from memories import facts_of, files_in, remembering
 
 GOETHE = """
@@ -151,7 +150,7 @@ def whole(value: str, kind: str) -> str:
 async def test_whatever_a_memory_shows_can_be_kept_again(
     graph_of: Callable[[str], LocalAdapter], tmp_path: Path
 ) -> None:
-    graph, limits, settings = graph_of(MANY_VALUES), MemoryLimits(triples_per_call=100), Settings(max_tokens=20_000)
+    graph, limits, settings = graph_of(MANY_VALUES), MemoryLimits(triples_per_call=100), unhurried(max_tokens=20_000)
     features = await call(graph, "Feature", settings, entity="Q1", feature="P1")
     async with remembering(graph, tmp_path, limits, settings) as memory:
         # Values that people write alike are told apart by their datatypes alone, which the rows have.

@@ -4,14 +4,14 @@ import pytest
 from mcp import Client, MCPError
 from mcp.types import GetPromptResult, PromptReference, TextContent
 
+from calls import UNHURRIED
 from kg_adapters.local.adapter import LocalAdapter
 from kg_server.app import build_server
-from kg_server.settings import Settings
 
 
 @pytest.fixture
 async def client(tokyo: LocalAdapter) -> AsyncIterator[Client]:
-    async with Client(build_server(tokyo, Settings())) as connected:
+    async with Client(build_server(tokyo, UNHURRIED)) as connected:
         yield connected
 
 
@@ -53,7 +53,7 @@ async def test_both_methods_are_listed_with_what_they_need(client: Client) -> No
 async def test_a_method_names_the_graph_the_question_and_its_tools(
     tokyo: LocalAdapter, name: str, tools: list[str], mode: str
 ) -> None:
-    async with Client(build_server(tokyo, Settings()), mode=mode) as client:
+    async with Client(build_server(tokyo, UNHURRIED), mode=mode) as client:
         text = text_of(await client.get_prompt(name, {"question": "What is its capital?", "entities": "Q17, Tokyo"}))
     assert [tool for tool in [*tools, '"test"', "What is its capital?", "Q17\nTokyo\n"] if tool not in text] == []
 

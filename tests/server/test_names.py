@@ -5,13 +5,12 @@ from collections.abc import Callable
 import pytest
 from mcp import Client
 
-from calls import Reply, call, composed, refusal, rows
+from calls import UNHURRIED, Reply, call, composed, refusal, rows
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.prefixes import WIKIDATA
 from kg_adapters.terms import RDF_LANG_STRING, XSD, Attribute, BlankNode, Iri, Literal
 from kg_server.app import build_server
 from kg_server.names import Names, shown_literal, with_id
-from kg_server.settings import Settings
 
 TOKYO = Iri("http://www.wikidata.org/entity/Q1490")
 CAPITAL = Iri("http://www.wikidata.org/prop/direct/P36")
@@ -230,7 +229,7 @@ async def test_a_suggested_relation_comes_with_its_inverse(graph_of: Callable[[s
 
 
 async def test_node_is_still_taken_for_entity_and_not_listed(tokyo: LocalAdapter) -> None:
-    async with Client(build_server(tokyo, Settings())) as client:
+    async with Client(build_server(tokyo, UNHURRIED)) as client:
         listed = {tool.name: set(tool.input_schema["properties"]) for tool in (await client.list_tools()).tools}
     assert [name for name, arguments in listed.items() if "node" in arguments] == []
     for tool in ("Feature", "Degree", "GetNeighbor"):

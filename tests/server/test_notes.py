@@ -7,7 +7,7 @@ import pytest
 from mcp import Client
 from mcp.types import TextContent
 
-from calls import call, reply_of
+from calls import call, reply_of, unhurried
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.importing.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
@@ -92,7 +92,7 @@ async def test_schema_shows_the_notes_that_fit_within_a_quarter_of_its_budget(
 ) -> None:
     file = tmp_path / "cities.md"
     file.write_text(WRITTEN)
-    settings = Settings(notes=file)
+    settings = unhurried(notes=file)
     every = await told(settings, tokyo)
     assert len(every) == 9
     assert every[2] == "note | Traps: `capital` of a city is the seat of its government."
@@ -111,7 +111,7 @@ async def test_the_instructions_begin_with_what_the_notes_say_the_graph_is_about
 ) -> None:
     file = tmp_path / "cities.md"
     file.write_text(f"{WRITTEN}\n## About\n" + "More on these cities and their countries.\n" * 500)
-    async with Client(build_server(tokyo, Settings(notes=file), await tokyo.profile())) as client:
+    async with Client(build_server(tokyo, unhurried(notes=file), await tokyo.profile())) as client:
         assert client.instructions is not None
         assert "Its owner notes: 'Cities and the countries (see 1) that they are in. More" in client.instructions
         assert token_count(client.instructions) < 380
@@ -123,7 +123,7 @@ async def test_notes_are_read_again_when_they_change_and_stay_in_use_when_they_c
     source = tmp_path / "people.ttl.gz"
     source.touch()
     file = tmp_path / "people.notes.md"
-    settings = Settings(graph=str(source))
+    settings = unhurried(graph=str(source))
     async with Client(build_server(tokyo, settings)) as client:
 
         async def shown() -> list[str]:
@@ -145,10 +145,10 @@ async def test_notes_are_read_again_when_they_change_and_stay_in_use_when_they_c
 async def test_chosen_notes_that_cannot_be_read_are_refused_at_the_start(tokyo: LocalAdapter, tmp_path: Path) -> None:
     file = tmp_path / "large.md"
     with pytest.raises(InvalidRequest, match=r"large\.md cannot be read"):
-        build_server(tokyo, Settings(notes=file))
+        build_server(tokyo, unhurried(notes=file))
     file.write_bytes(b"a" * 64_001)
     with pytest.raises(InvalidRequest, match="more than 64,000 bytes"):
-        build_server(tokyo, Settings(notes=file))
+        build_server(tokyo, unhurried(notes=file))
 
 
 @pytest.mark.parametrize("update", [False, True])
@@ -163,7 +163,7 @@ async def test_notes_in_a_store_are_no_damage_and_kept_by_the_next_import(tmp_pa
     (folder / "notes.md").write_text("Of towns, edited.")
     verify_store(folder)
     async with aclosing(LocalAdapter(open_store(folder))) as graph:
-        assert await told(Settings(graph=str(folder)), graph) == ["note | About: Of towns, edited."]
+        assert await told(unhurried(graph=str(folder)), graph) == ["note | About: Of towns, edited."]
 
 
 async def test_examples_of_notes_are_recalled_also_where_nothing_is_learned(
@@ -171,7 +171,7 @@ async def test_examples_of_notes_are_recalled_also_where_nothing_is_learned(
 ) -> None:
     file = tmp_path / "cities.md"
     file.write_text(WRITTEN)
-    async with Client(build_server(tokyo, Settings(notes=file))) as client:
+    async with Client(build_server(tokyo, unhurried(notes=file))) as client:
         reply = reply_of(await client.call_tool("Recall", {"question": "What is the capital of Osaka?"}))
         (message,) = (await client.get_prompt("oda", {"question": "What is the capital of Osaka?"})).messages
     example = ["question: What is the capital of Japan?", "call: GetNeighbor entity=Q17 relation=P36", "answer: Tokyo"]
@@ -204,12 +204,12 @@ async def test_a_preferred_name_of_a_relation_means_it_in_every_tool_and_this_is
     file = tmp_path / "notes.md"
     file.write_text("## Prefer\n- location: e:r7\n- Head Office: <http://e.org/r7>\n- location: e:place\n")
     arguments = {key: value.format(name) for key, value in written.items()}
-    reply = await call(graph_of(MISLEADING), tool, Settings(notes=file), **arguments)
+    reply = await call(graph_of(MISLEADING), tool, unhurried(notes=file), **arguments)
     assert not reply.is_error, reply.text
     assert "Bergen" in reply.text
     assert "Oslo" not in reply.text
     misspelt = {key: value.format(name.replace("a", "aa")) for key, value in written.items()}
-    near = await call(graph_of(MISLEADING), tool, Settings(notes=file), **misspelt)
+    near = await call(graph_of(MISLEADING), tool, unhurried(notes=file), **misspelt)
     assert ("e:r7" in near.text, "e:place" in near.text) == (True, False), near.text
     said = (
         "Read '{}' as headquarters (e:r7)" if tool == "Sparql" else "'{}' is read as headquarters (e:r7), by the notes"
@@ -222,7 +222,7 @@ async def test_a_label_that_an_answer_shows_is_kept_as_such_whatever_is_preferre
 ) -> None:
     file = tmp_path / "notes.md"
     file.write_text("## Prefer\n- location: e:r7\n")
-    settings = Settings(notes=file, data_folder=tmp_path)
+    settings = unhurried(notes=file, data_folder=tmp_path)
     for city, relation in (("Oslo", "e:place"), ("Bergen", "e:r7")):
         reply = await call(graph_of(MISLEADING), "memory-append", settings, triples=[f"Acme | location | {city}"])
         assert f"({relation})]->" in reply.text
@@ -233,7 +233,7 @@ async def test_a_preferred_relation_that_the_graph_does_not_use_is_not_shown_and
 ) -> None:
     file = tmp_path / "notes.md"
     file.write_text("## Prefer\n- location: e:none\n- seat: e:r7\n")
-    settings, graph = Settings(notes=file), graph_of(MISLEADING)
+    settings, graph = unhurried(notes=file), graph_of(MISLEADING)
     reply = await call(graph, "GetNeighbor", settings, entity="e:acme", relation="location")
     assert "Oslo" in reply.text
     assert await told(settings, graph) == ["note | Prefer: seat means e:r7"]
@@ -244,7 +244,7 @@ async def test_schema_about_a_preferred_name_begins_with_the_relation_that_it_me
 ) -> None:
     file = tmp_path / "notes.md"
     file.write_text("## Prefer\n- location: e:r7\n")
-    reply = await call(graph_of(MISLEADING), "Schema", Settings(notes=file), about="location")
+    reply = await call(graph_of(MISLEADING), "Schema", unhurried(notes=file), about="location")
     assert [line.split(" | ")[1] for line in reply.lines[1:]] == ["headquarters (e:r7)", "location (e:place)"]
 
 

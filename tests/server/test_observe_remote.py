@@ -9,7 +9,7 @@ from typing import Final
 import pyoxigraph
 import pytest
 
-from calls import Reply, call, plain, rows
+from calls import Reply, call, plain, rows, unhurried
 from kg_adapters.caching import CachingAdapter
 from kg_adapters.http.pacing import Rates
 from kg_adapters.labels import Vocabulary
@@ -21,7 +21,6 @@ from kg_adapters.sparql.adapter import SparqlAdapter
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.wikidata.opening import open_wikidata
-from kg_server.settings import Settings
 from sparql_stand_in import StandInEndpoint, parts_of
 from wikidata_stand_in import QUERY, WikidataStandIn, as_wikidata, running
 
@@ -208,7 +207,7 @@ async def test_a_date_of_death_is_seen_looked_up_and_remembered(poets: LocalAdap
     found = await call(poets, "GetNeighbor", entity="Allen Ginsberg", relation="date of death")
     assert found.plain.text == f"{plain(line)}."
     assert "1997-04-05" in (await call(poets, "Feature", entity="Allen Ginsberg", feature="date of death")).plain.text
-    kept = await call(poets, "memory-append", Settings(data_folder=tmp_path), triples=[line])
+    kept = await call(poets, "memory-append", unhurried(data_folder=tmp_path), triples=[line])
     assert kept.plain.lines == ["Allen Ginsberg -[date of death]-> 1997-04-05"]
 
 

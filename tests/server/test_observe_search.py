@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from calls import Reply, call, rows
+from calls import Reply, call, rows, unhurried
 from embedders import LEXICAL
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.testing import iri
@@ -22,8 +22,9 @@ from kg_server.observation.search import (
     Seed,
     search,
 )
-from kg_server.settings import Settings
 from observers import CountingGraph, Ending, SlowGraph, WordModel, statements_of
+from patience import PATIENCE_S
+from played_time import let_pass_after
 
 GOETHE = [
     "goethe partner lili",
@@ -187,18 +188,22 @@ def test_many_seeds_share_what_a_turn_may_expand() -> None:
 
 @pytest.mark.parametrize("ending", ["silence", "timeout"])
 async def test_what_was_found_before_time_ran_out_is_not_lost(ending: Ending) -> None:
-    seen = await observe(SlowGraph(GOETHE, ending), "goethe", reach=Reach(timeout_s=0.2))
-    assert [found for found, _ in statements_of(seen)] == [
-        "goethe partner lili",
-        "goethe author faust",
-        "goethe citizen weimar",
-    ]
-    assert (seen.hops, seen.stopped) == (1, True)
+    graph = SlowGraph(GOETHE, ending)
+    async with anyio.create_task_group() as tasks:
+        if ending == "silence":
+            tasks.start_soon(let_pass_after, graph.reached, PATIENCE_S)
+        seen = await observe(graph, "goethe", reach=Reach(timeout_s=PATIENCE_S))
+        assert [found for found, _ in statements_of(seen)] == [
+            "goethe partner lili",
+            "goethe author faust",
+            "goethe citizen weimar",
+        ]
+        assert (seen.hops, seen.stopped) == (1, True)
 
 
 async def test_a_cancelled_search_ends_at_once() -> None:
     graph = SlowGraph(GOETHE, "silence")
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(observe, graph, "goethe")
             await graph.reached.wait()
@@ -222,7 +227,7 @@ e:ann e:career _:first . _:first e:at e:town ; e:role "mayor" ;
 
 
 async def observed_around(graph: LocalAdapter, folder: Path, question: str, entity: str, hops: int = 3) -> Reply:
-    settings = Settings(cache_folder=folder, data_folder=folder, embedding=LEXICAL)
+    settings = unhurried(cache_folder=folder, data_folder=folder, embedding=LEXICAL)
     return await call(graph, "observe", settings, question=question, entities=[entity], hops=hops)
 
 

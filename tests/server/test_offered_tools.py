@@ -3,17 +3,17 @@
 import pytest
 from mcp import Client, MCPError
 
-from calls import several_graphs
+from calls import several_graphs, unhurried
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.local.adapter import LocalAdapter
 from kg_server.app import build_server
-from kg_server.settings import HostingSettings, Settings
+from kg_server.settings import HostingSettings
 from kg_server.view import VIEW_URI
 
 
 async def offered(graph: LocalAdapter, hosting: HostingSettings) -> tuple[set[str], set[str], set[str], str]:
     """Return the tools, the resources, the prompts and the instructions of a server."""
-    async with Client(build_server(graph, Settings(hosting=hosting))) as client:
+    async with Client(build_server(graph, unhurried(hosting=hosting))) as client:
         tools = {each.name for each in (await client.list_tools()).tools}
         resources = {str(each.uri) for each in (await client.list_resources()).resources}
         templates = {each.uri_template for each in (await client.list_resource_templates()).resource_templates}
@@ -29,7 +29,7 @@ async def test_only_the_tools_that_are_set_are_offered_with_the_resources_and_pr
     assert (tools, resources, prompts) == ({"Retrieve", "GetNeighbor"}, {"kg://entity/{+id}"}, set())
     assert "By question: a fact or a list, GetNeighbor or Retrieve by name.\n" in instructions
     assert "Schema" not in instructions
-    async with Client(build_server(tokyo, Settings(hosting=hosting))) as client:
+    async with Client(build_server(tokyo, unhurried(hosting=hosting))) as client:
         with pytest.raises(MCPError, match="Its tools are GetNeighbor, Retrieve"):
             await client.call_tool("Degree", {"entity": "Q1490"})
         with pytest.raises(MCPError, match="There is no resource"):
@@ -38,7 +38,7 @@ async def test_only_the_tools_that_are_set_are_offered_with_the_resources_and_pr
         assert len((await client.read_resource(VIEW_URI)).contents) == 1
         with pytest.raises(MCPError, match="no prompt"):
             await client.get_prompt("oda", {"question": "Who?"})
-    async with Client(build_server(tokyo, Settings(hosting=HostingSettings(tools=("Retrieve",))))) as client:
+    async with Client(build_server(tokyo, unhurried(hosting=HostingSettings(tools=("Retrieve",))))) as client:
         with pytest.raises(MCPError, match=r"There is no resource 'kg://schema'. This caller may read none."):
             await client.read_resource("kg://schema")
         with pytest.raises(MCPError, match="There is no resource"):
@@ -51,7 +51,7 @@ async def test_an_address_shows_only_what_the_caller_may_call_however_it_names_a
 ) -> None:
     shown = {"schema": "Schema", "entity/Q17": "GetNeighbor"}
     for tool in shown.values():
-        settings = Settings(hosting=HostingSettings(tools=("Degree", tool)))
+        settings = unhurried(hosting=HostingSettings(tools=("Degree", tool)))
         graphs = several_graphs({"japan": tokyo, "other": tokyo}, settings)
         async with Client(build_server(graphs, settings)) as client:
             for rest, needed in {**shown, "schem%61": ""}.items():
@@ -85,4 +85,4 @@ async def test_a_tool_that_a_server_does_not_have_cannot_be_set(
     tokyo: LocalAdapter, hosting: HostingSettings, reason: str
 ) -> None:
     with pytest.raises(InvalidRequest, match=reason):
-        build_server(tokyo, Settings(hosting=hosting))
+        build_server(tokyo, unhurried(hosting=hosting))

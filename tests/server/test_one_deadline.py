@@ -12,12 +12,11 @@ from kg_adapters.models import SparqlAnswer
 from kg_adapters.set_requests import Computed, SetRequest
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.terms import Node
-from kg_server.settings import Settings
+from played_time import hang
 from remote_graphs import CITIES
 from small_graphs import store_of
 from sparql_stand_in import StandInEndpoint, adapter_over
 
-PATIENCE_S = 60.0
 COUNTED = "Count[Neighbor[http://example.org/japan, -country]]"
 
 
@@ -36,21 +35,21 @@ class Timed(StandInEndpoint):
 async def test_names_query_and_explanation_share_the_deadline_of_one_call() -> None:
     endpoint = Timed(CITIES)
     query = 'SELECT ?x { ?x @"country" ex:japan . ?x ex:population "7" }'
-    reply = await call(adapter_over(endpoint), "Sparql", query=query, timeout_s=5)
+    reply = await call(adapter_over(endpoint), "Sparql", query=query, timeout_s=50)
     assert reply.data["status"] == "empty"
     asked = dict(zip(endpoint.asked, endpoint.allowed, strict=True))
     select = next(allowed for text, allowed in asked.items() if text.rstrip().endswith("LIMIT 101"))
     explanations = [allowed for text, allowed in asked.items() if "ASK" in text]
     assert explanations
-    assert 5 > select > max(explanations)
+    assert 50 > select > max(explanations)
 
 
 async def test_a_step_is_given_what_is_left_of_the_call() -> None:
     endpoint = Timed(CITIES)
-    with anyio.fail_after(5):
+    with anyio.fail_after(7):
         await adapter_over(endpoint).describe([])
         await adapter_over(endpoint).schema()
-    assert max(endpoint.allowed) < 5
+    assert max(endpoint.allowed) < 7
 
 
 class Silent(LocalAdapter):
@@ -60,12 +59,12 @@ class Silent(LocalAdapter):
 
     async def labels(self, terms: Collection[Node]) -> Mapping[Node, str]:
         if "labels" in self.hanging:
-            await anyio.sleep_forever()
+            await hang()
         return await super().labels(terms)
 
     async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
         if "select" in self.hanging:
-            await anyio.sleep_forever()
+            await hang()
         return await super().select(query, timeout_s=timeout_s, max_rows=max_rows)
 
 
@@ -76,17 +75,15 @@ def silent(folder: Path, *hanging: str) -> Silent:
 
 
 async def test_a_query_that_the_graph_never_ends_is_ended(tmp_path: Path) -> None:
-    with anyio.fail_after(PATIENCE_S):
-        reply = await call(silent(tmp_path, "select"), "Sparql", query="SELECT * { ?x ?y ?z }", timeout_s=0.2)
+    reply = await call(silent(tmp_path, "select"), "Sparql", query="SELECT * { ?x ?y ?z }", timeout_s=50)
     assert reply.is_error
-    assert reply.text == ("The query was stopped after 0.2 s. Make it more selective, or ask with a larger timeout_s.")
+    assert reply.text == ("The query was stopped after 50 s. Make it more selective, or ask with a larger timeout_s.")
 
 
 async def test_facts_whose_labels_are_late_come_without_labels_and_say_so(tmp_path: Path) -> None:
     graph = silent(tmp_path, "labels")
     kyoto = "<http://example.org/kyoto>"
-    with anyio.fail_after(PATIENCE_S):
-        reply = await call(graph, "GetNeighbor", Settings(timeout_s=0.5), entity=kyoto)
+    reply = await call(graph, "GetNeighbor", entity=kyoto)
     assert [row[2] for row in rows(reply.data["triples"])] == ["example:japan"]
     assert reply.summary.endswith("Labels are missing: they did not come in time.")
     assert str(reply.data["summary"]) == reply.summary
@@ -103,14 +100,13 @@ class Unexplaining(LocalAdapter):
         if self.computed > 1:
             if self.failure is not None:
                 raise self.failure
-            await anyio.sleep_forever()
+            await hang()
         return await super().compute(request)
 
 
 async def test_a_number_whose_explanation_is_late_is_answered_and_says_so(tmp_path: Path) -> None:
     graph = Unexplaining(store_of(tmp_path, CITIES))
-    with anyio.fail_after(PATIENCE_S):
-        reply = await composed(graph, COUNTED, Settings(timeout_s=2))
+    reply = await composed(graph, COUNTED)
     assert rows(reply.data["results"])[0][3] == "1"
     assert "What it rests on was not found: There was no time for it" in reply.summary
 

@@ -13,7 +13,7 @@ from benchmarks.world.examples import MOST_TOKENS, examples_in_order
 from mcp import Client
 from mcp.types import TextContent
 
-from calls import call
+from calls import call, unhurried
 from kg_adapters.errors import InvalidSource
 from kg_adapters.local.adapter import LocalAdapter
 from kg_server.app import EXPERIENCE_FILE, build_server
@@ -46,7 +46,7 @@ from kg_server.app import build_server
 from kg_server.settings import Settings
 
 async def recall(folder):
-    settings = Settings(data_folder=folder, learn=True, embedding={"embedder": "lexical"})
+    settings = Settings(data_folder=folder, learn=True, embedding={"embedder": "lexical"}, timeout_s=600)
     graph = await open_graph("sample", OpenOptions(cache_folder=folder))
     async with Client(build_server(graph, settings)) as client:
         found = await client.call_tool("Recall", {"question": "Which city is the capital?"})
@@ -129,7 +129,7 @@ async def test_recall_is_offered_only_where_learning_is_on_and_the_list_stays_sm
     tokyo: LocalAdapter, settings: Settings, tmp_path: Path
 ) -> None:
     named: list[bool] = []
-    for each in (Settings(data_folder=tmp_path), settings):
+    for each in (unhurried(data_folder=tmp_path), settings):
         async with Client(build_server(tokyo, each)) as client:
             tools = (await client.list_tools()).tools
         named.append("Recall" in {tool.name for tool in tools})

@@ -7,7 +7,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp.types import TextResourceContents
 
-from calls import plain
+from calls import UNHURRIED, plain
 from kg_adapters.errors import BackendUnavailable
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.models import FeaturePage, GraphSchema
@@ -36,14 +36,14 @@ class Absent(LocalAdapter):
 
 
 async def read(graph: KGAdapter, uri: str, settings: Settings | None = None) -> str:
-    async with Client(build_server(graph, settings or Settings())) as client:
+    async with Client(build_server(graph, settings or UNHURRIED)) as client:
         (contents,) = (await client.read_resource(uri)).contents
     assert isinstance(contents, TextResourceContents)
     return plain(contents.text)
 
 
 async def refusal(graph: KGAdapter, uri: str, settings: Settings | None = None) -> MCPError:
-    async with Client(build_server(graph, settings or Settings())) as client:
+    async with Client(build_server(graph, settings or UNHURRIED)) as client:
         with pytest.raises(MCPError) as raised:
             await client.read_resource(uri)
     return raised.value

@@ -11,7 +11,7 @@ import rdflib
 from mcp import Client
 from pydantic import TypeAdapter
 
-from calls import UNHURRIED, call, counts
+from calls import UNHURRIED, call, counts, unhurried
 from embedders import LEXICAL
 from kg_adapters.labels import RDF_TYPE, Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
@@ -27,7 +27,6 @@ from kg_adapters.sparql.queries import Queries
 from kg_adapters.terms import Iri, Node
 from kg_server.answers.results import token_count
 from kg_server.app import build_server
-from kg_server.settings import Settings
 from small_graphs import store_of
 from sparql_stand_in import endpoint_of, parts_of
 
@@ -248,7 +247,7 @@ async def test_what_is_called_in_other_words_is_found_by_its_meaning_and_told_ap
     assert wife.summary == "No class, relation or feature is called 'wife'. Nearest in meaning: 1 relation; all here."
     assert (wife.data["knowledge"], list(counts(wife.data["relations"]))) == ("unnamed", ["w:R85"])
     assert "P26" in counts((await call(sample, "Schema", about="wife")).data["relations"])
-    letters = await call(world, "Schema", Settings(embedding=LEXICAL), about="wife")
+    letters = await call(world, "Schema", unhurried(embedding=LEXICAL), about="wife")
     assert letters.summary.startswith("No class, relation or feature matches 'wife'")
 
 

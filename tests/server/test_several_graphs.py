@@ -12,7 +12,7 @@ from benchmarks.world.questions import GRAPH
 from mcp import Client, MCPError
 from mcp.types import PromptReference
 
-from calls import Reply, reply_of, rows
+from calls import UNHURRIED, Reply, reply_of, rows
 from cli_runs import write_graph
 from fault_endpoint import FaultEndpoint, refusing, serving, stalling
 from kg_adapters.errors import BackendUnavailable, KGError
@@ -26,6 +26,7 @@ from kg_server.naming.meaning import SharedEmbedder
 from kg_server.serving.audit import CallRecord, Watcher
 from kg_server.settings import Settings
 from kg_server.view import VIEW_URI
+from patience import PATIENCE_S
 from remote_graphs import CITIES, answering_from, quiet
 from wikidata_stand_in import WikidataStandIn, graph, running
 
@@ -50,7 +51,7 @@ class Served:
 
 
 @asynccontextmanager
-async def three(folder: Path, cities_s: float = 60, watchers: Sequence[Watcher] = ()) -> AsyncGenerator[Served]:
+async def three(folder: Path, cities_s: float = PATIENCE_S, watchers: Sequence[Watcher] = ()) -> AsyncGenerator[Served]:
     """Serve `japan`, `cities` and `wikidata`; a call of `cities` may take so many seconds."""
     stand_in = WikidataStandIn(graph(WIKIDATA))
     async with serving(answering_from(CITIES)) as cities, running(stand_in):
@@ -60,10 +61,10 @@ async def three(folder: Path, cities_s: float = 60, watchers: Sequence[Watcher] 
             "cities": {"graph": cities.url, "timeout_s": cities_s, "endpoint": {"max_retries": 0}},
             "wikidata": {"graph": "wikidata", "wikidata": {**of_wikidata, "requests_per_minute": 100_000}},
         }
-        graphs = {name: {"timeout_s": 60, **each} for name, each in own.items()}
-        settings = quiet(folder, timeout_s=60, graphs=graphs)
+        graphs = {name: {"timeout_s": PATIENCE_S, **each} for name, each in own.items()}
+        settings = quiet(folder, graphs=graphs)
         async with (
-            opening(settings, patience_s=60) as served,
+            opening(settings, patience_s=PATIENCE_S) as served,
             Client(build_server(served, settings, watchers=watchers)) as client,
         ):
             yield Served(client, cities)
@@ -142,7 +143,7 @@ async def test_retrieve_without_a_graph_asks_all_and_names_the_one_that_does_not
 
 
 async def test_a_graph_that_is_still_imported_does_not_hold_up_those_that_are_open(tmp_path: Path) -> None:
-    graphs = {"world": {"graph": str(GRAPH)}, "japan": {"graph": str(write_graph(tmp_path))}}
+    graphs = {"world": {"graph": str(GRAPH)}, "japan": {"graph": str(write_graph(tmp_path)), "timeout_s": PATIENCE_S}}
     settings = quiet(tmp_path, graphs=graphs)
     async with opening(settings, patience_s=0.7) as served, Client(build_server(served, settings)) as client:
         assert not reply_of(await client.call_tool("Degree", {"entity": "Japan", "graph": "japan"})).is_error
@@ -153,10 +154,10 @@ async def test_graphs_that_cannot_be_opened_are_named_without_their_folders_and_
 ) -> None:
     broken, missing = tmp_path / "broken.ttl", tmp_path / "missing.ttl"
     broken.write_text("<a")
-    own = {"japan": {"graph": str(write_graph(tmp_path)), "notes": tmp_path / "nope.md"}}
-    graphs = {**own, "broken": {"graph": str(broken)}, "missing": {"graph": str(missing)}}
-    settings = quiet(tmp_path, graphs=graphs)
-    async with opening(settings, patience_s=60) as served, Client(build_server(served, settings)) as client:
+    own = {"graph": str(write_graph(tmp_path)), "notes": tmp_path / "nope.md", "timeout_s": PATIENCE_S}
+    others = {each.stem: {"graph": str(each), "timeout_s": PATIENCE_S} for each in (broken, missing)}
+    settings = quiet(tmp_path, graphs={"japan": own, **others})
+    async with opening(settings, patience_s=PATIENCE_S) as served, Client(build_server(served, settings)) as client:
         found = reply_of(await client.call_tool("Retrieve", {"text": "Tokyo"}))
         schema = reply_of(await client.call_tool("Schema", {}))
     warned = capsys.readouterr().err
@@ -238,7 +239,7 @@ async def test_records_of_calls_name_the_graphs_that_they_were_about(tmp_path: P
 
 
 async def test_one_graph_takes_no_argument_that_names_it(tokyo: LocalAdapter) -> None:
-    async with Client(build_server(tokyo, Settings())) as client:
+    async with Client(build_server(tokyo, UNHURRIED)) as client:
         tools = (await client.list_tools()).tools
         refused = reply_of(await client.call_tool("Degree", {"entity": "Q17", "graph": "tokyo"}))
     assert not [tool.name for tool in tools if "graph" in tool.input_schema["properties"]]
@@ -247,7 +248,7 @@ async def test_one_graph_takes_no_argument_that_names_it(tokyo: LocalAdapter) ->
 
 async def test_a_graph_that_could_not_be_opened_is_tried_again_after_a_pause() -> None:
     tried, clock, refusal = list[float](), [100.0], "It cannot be reached."
-    settings = Settings()
+    settings = UNHURRIED
 
     async def opener(_: OnProgress) -> KGAdapter:
         tried.append(clock[0])

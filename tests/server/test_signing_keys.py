@@ -12,6 +12,7 @@ from authorization_server import AuthorizationServer, authorizing
 from kg_adapters.errors import BackendUnavailable
 from kg_server.serving.jwts import FRESH_S, PAUSE_S, JwtVerifier, SigningKeys
 from loopback_service import Reply, answering
+from patience import PATIENCE_S
 from played_time import PlayedTime
 
 AUDIENCE = "https://kg.example.org/mcp"
@@ -81,7 +82,7 @@ async def test_where_a_page_gets_tokens_is_read_again_once_the_authorization_ser
         assert keys.asked() == (authority.issuer,)
         authority.is_down = False
         time.elapsed_s += PAUSE_S
-        with anyio.fail_after(30):
+        with anyio.fail_after(PATIENCE_S):
             while keys.asked() != (authority.issuer, f"{authority.issuer}/token"):
                 await anyio.lowlevel.checkpoint()
     assert authority.requests.count(READ) == 1

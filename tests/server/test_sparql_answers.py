@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import rdflib
 
-from calls import call, refusal, rows
+from calls import call, refusal, rows, unhurried
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.models import SparqlAnswer
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.terms import Iri, Node
 from kg_server.answers.results import token_count
-from kg_server.settings import Settings, SparqlSettings
+from kg_server.settings import SparqlSettings
 from small_graphs import store_of
 
 FILMS = """
@@ -308,7 +308,7 @@ class Endless(LocalAdapter):
 
 async def test_rows_that_cannot_fit_are_neither_named_nor_written(tmp_path: Path) -> None:
     graph = Endless(store_of(tmp_path, "<http://a> <http://b> <http://c> ."))
-    settings = Settings(max_tokens=500, sparql=SparqlSettings(max_rows=100_000))
+    settings = unhurried(max_tokens=500, sparql=SparqlSettings(max_rows=100_000))
     reply = await call(graph, "Sparql", settings, query="SELECT ?x { ?x ?y ?z }", max_rows=100_000)
     assert reply.summary.startswith("at least 100000 rows; ")
     assert len(rows(reply.data["rows"])) > 40

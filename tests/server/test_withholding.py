@@ -12,7 +12,7 @@ from mcp.server import MCPServer
 from mcp.types import INTERNAL_ERROR, CallToolResult, ReadResourceResult, TextContent, TextResourceContents
 from pydantic import SecretStr
 
-from calls import late_graph, reply_of
+from calls import late_graph, reply_of, unhurried
 from cli_runs import write_graph
 from embedders import LEXICAL
 from kg_adapters.errors import BackendError, InvalidSource
@@ -25,7 +25,7 @@ from kg_adapters.terms import Node
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import FileNames
 from kg_server.app import Withholding, build_server
-from kg_server.settings import LlmSettings, Settings
+from kg_server.settings import LlmSettings
 from kg_server.view import VIEW_URI, view_html
 
 SECRET = "correct-horse-battery"
@@ -49,7 +49,7 @@ class Telling(LocalAdapter):
 async def test_answers_and_refusals_hold_no_secret_and_their_addresses_stay(
     tokyo: LocalAdapter, tmp_path: Path
 ) -> None:
-    settings = Settings(
+    settings = unhurried(
         data_folder=tmp_path,
         cache_folder=tmp_path,
         embedding=LEXICAL,
@@ -67,7 +67,7 @@ async def test_answers_and_refusals_hold_no_secret_and_their_addresses_stay(
 
 
 async def test_the_view_stays_as_it_is_built_although_a_word_of_it_is_a_secret(tokyo: LocalAdapter) -> None:
-    settings = Settings(llm=LlmSettings(api_key=SecretStr("viewport")))
+    settings = unhurried(llm=LlmSettings(api_key=SecretStr("viewport")))
     async with Client(build_server(tokyo, settings)) as client:
         [read] = (await client.read_resource(VIEW_URI)).contents
         answer = reply_of(await client.call_tool("Retrieve", {"text": "viewport"}))
@@ -171,7 +171,7 @@ def test_of_a_refusal_only_texts_are_changed() -> None:
 async def test_tools_and_resources_name_files_and_the_log_has_their_paths(
     tokyo: LocalAdapter, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    settings = Settings(data_folder=tmp_path, cache_folder=tmp_path, embedding=LEXICAL)
+    settings = unhurried(data_folder=tmp_path, cache_folder=tmp_path, embedding=LEXICAL)
     async with Client(build_server(Revealing(tokyo), settings)) as client:
         refused = reply_of(await client.call_tool("Retrieve", {"text": "Tokyo"}))
         with pytest.raises(MCPError) as raised:
@@ -190,7 +190,7 @@ async def test_a_memory_file_that_cannot_be_used_is_named_without_its_folder(
     folder = tmp_path / "data of ada"
     folder.mkdir()
     (folder / "memories.sqlite3").write_bytes(b"this is no database" * 100)
-    settings = Settings(data_folder=folder, cache_folder=tmp_path, embedding=LEXICAL)
+    settings = unhurried(data_folder=folder, cache_folder=tmp_path, embedding=LEXICAL)
     async with Client(build_server(tokyo, settings)) as client:
         reply = reply_of(await client.call_tool("memory-append", {"triples": [["Q1490", "P17", "Q17"]]}))
     assert reply.is_error
@@ -200,7 +200,7 @@ async def test_a_memory_file_that_cannot_be_used_is_named_without_its_folder(
 
 async def test_a_graph_that_could_not_be_imported_is_named_without_its_folder(tmp_path: Path) -> None:
     source = write_graph(tmp_path)
-    settings = Settings(data_folder=tmp_path, cache_folder=tmp_path)
+    settings = unhurried(data_folder=tmp_path, cache_folder=tmp_path)
 
     async def opener(_: OnProgress) -> KGAdapter:
         raise InvalidSource(f"{source}, line 1, column 1: no Turtle.")

@@ -17,6 +17,7 @@ from cli_runs import ABOUT_TOKYO, COMMAND, EVIDENCE, EXPLORED, PAPER, QUESTION, 
 from kg_agents.trace import RunLine, read_trace
 from loopback_service import Reply, answering
 from oda_runs import ENOUGH
+from patience import PATIENCE_S
 from scripted_model import Asked, Failure, calling, serving_model
 from small_graphs import GOETHE, TOKYO, write_story
 
@@ -170,7 +171,7 @@ def test_an_address_in_the_log_tells_no_password(tmp_path: Path) -> None:
     with serving_model("Tokyo", ENOUGH, "Answer: x") as service:
         url = service.url.replace("//", "//bob:hunter2@")
         words = [*COMMAND, "ask", QUESTION, "--graph", graph, "--model", "m", "--base-url", url, *PAPER]
-        run = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=120, check=False)
+        run = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert (run.returncode, len(service.asked), "hunter2" in run.stdout + run.stderr) == (0, 3, False)
 
 
@@ -188,9 +189,9 @@ def test_an_interrupt_from_the_keyboard_says_where_the_record_is(tmp_path: Path)
     with serving_model(stall) as service:
         words = [*COMMAND, "ask", QUESTION, "--model", "m", "--base-url", service.url, *PAPER, "--trace", str(trace)]
         with subprocess.Popen(words, env=environ, stderr=subprocess.PIPE, text=True, encoding="utf-8") as process:
-            assert asked.wait(60)
+            assert asked.wait(PATIENCE_S)
             process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=60)
+            _, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, f"Interrupted; the record until then is {trace}." in err) == (130, True)
     assert trace.read_text(encoding="utf-8").startswith('{"kind": "run"')
 

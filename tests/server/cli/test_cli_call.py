@@ -12,6 +12,7 @@ from kg_adapters.errors import InvalidRequest
 from kg_server.commands.output import EXIT_CODES, ExitCode
 from kg_server.commands.tools import EXAMPLES, parse_arguments, split_arguments
 from pages import ROOT
+from patience import PATIENCE_S
 
 SCHEMA: dict[str, object] = {
     "properties": {
@@ -151,7 +152,8 @@ def test_a_tool_is_shown_with_its_arguments_and_calls_to_copy(cli: CommandLine) 
 
 
 def test_every_example_is_answered(cli: CommandLine) -> None:
-    lines = [shlex.join([name, *words]) for name, calls in EXAMPLES.items() for words in calls]
+    more = {"Sparql": (f"timeout_s={PATIENCE_S:g}",)}
+    lines = [shlex.join((name, *words, *more.get(name, ()))) for name, calls in EXAMPLES.items() for words in calls]
     run = cli.run_given("\n".join(lines), "shell", "--output", "csv")
     # Only the one that reads a memory needs what another gives.
     assert [line[:9] for line in run.err.splitlines()] == ["No memory"]

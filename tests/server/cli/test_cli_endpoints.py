@@ -24,6 +24,7 @@ from kg_adapters.local.sparql.making import SparqlMaking, make_part
 from kg_adapters.local.store import OXIGRAPH_FOLDER, open_store
 from kg_server.commands.graphs import endpoint_of
 from kg_server.settings import Settings
+from patience import PATIENCE_S
 from server_processes import address_of, started
 from small_graphs import TOKYO
 
@@ -146,7 +147,7 @@ def left_overs(store: Path) -> list[str]:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    with anyio.fail_after(900):
+    with anyio.fail_after(PATIENCE_S):
         while not condition():  # noqa: ASYNC110 - what another process does sets no event
             await anyio.sleep(0.01)
 
@@ -158,18 +159,18 @@ def text_of(result: CallToolResult) -> str:
 
 
 async def test_a_server_says_how_far_it_is_and_answers_everything_else(store: Path) -> None:
-    words = ["-m", "kg_server", "serve", str(store)]
+    words = ["-m", "kg_server", "serve", str(store), "--timeout-s", str(PATIENCE_S)]
     async with Client(StdioServerParameters(command=sys.executable, args=words)) as client:
         await until(lambda: makers(store))
         (maker,) = makers(store)
         os.kill(maker, signal.SIGSTOP)
         try:
-            refused = await client.call_tool("Sparql", {"query": COUNT, "timeout_s": 0.1})
+            refused = await client.call_tool("Sparql", {"query": COUNT, "timeout_s": 1})
             answered = await client.call_tool("GetNeighbor", {"entity": "http://e/7"})
         finally:
             os.kill(maker, signal.SIGCONT)
         await until((store / OXIGRAPH_FOLDER).is_dir)
-        counted = await client.call_tool("Sparql", {"query": COUNT, "timeout_s": 60})
+        counted = await client.call_tool("Sparql", {"query": COUNT, "timeout_s": PATIENCE_S})
     assert (refused.is_error, answered.is_error, counted.is_error) == (True, False, False)
     assert text_of(refused).startswith("The graph is still being prepared for SPARQL: ")
     assert "The other tools answer already. Ask again in " in text_of(refused)

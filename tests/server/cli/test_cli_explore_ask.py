@@ -18,6 +18,7 @@ from mcp.types import CallToolResult, TextContent, TextResourceContents
 
 from cli_runs import CALLED, COMMAND, QUESTION
 from kg_agents.trace import AnswerLine, RunLine, read_trace
+from patience import PATIENCE_S
 from scripted_model import Asked, Failure, Scripted, calling, serving_model
 from small_graphs import TOKYO, write_story
 
@@ -76,7 +77,7 @@ async def test_each_line_of_the_record_comes_before_the_answer_and_the_record_is
     seen = threading.Event()
 
     def once_seen(_: Asked) -> Failure:
-        assert seen.wait(60)
+        assert seen.wait(PATIENCE_S)
         return CALLED[1]
 
     class Watching(Heard):
@@ -129,7 +130,7 @@ async def test_a_request_that_is_closed_ends_the_run_and_its_calls_to_the_model(
 
     def stalled(_: Asked) -> Failure:
         asked.set()
-        assert over.wait(60)
+        assert over.wait(PATIENCE_S)
         return CALLED[0]
 
     message = {
@@ -143,7 +144,7 @@ async def test_a_request_that_is_closed_ends_the_run_and_its_calls_to_the_model(
         words = (str(write_story(tmp_path, TOKYO)), "--model", "m", "--base-url", model.url)
         with exploring(tmp_path, *words) as page:
             async with (
-                httpx2.AsyncClient(timeout=60) as http,
+                httpx2.AsyncClient(timeout=PATIENCE_S) as http,
                 http.stream("POST", page.endpoint, json=message, headers=headers) as response,
             ):
                 lines = response.aiter_lines()
@@ -168,7 +169,7 @@ async def test_two_runs_at_once_are_told_apart(tmp_path: Path) -> None:
         name = "Tokyo" if "Tokyo?" in asked.messages[1].content else "Japan"
         if asked.messages[-1].role == "tool":
             return calling(("answer", {"answers": [{"text": f"About {name}", "results": [1]}]}))
-        together.wait(60)
+        together.wait(PATIENCE_S)
         return calling(("GetNeighbor", {"entity": name}))
 
     questions, heard = ("What of Tokyo?", "What of Japan?"), (Heard(), Heard())

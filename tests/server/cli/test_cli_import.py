@@ -29,6 +29,7 @@ from kg_server.commands.import_ import Change, Watch, end_lines
 from kg_server.commands.output import PlainProgress, shown_progress
 from kg_server.settings import Settings
 from loopback_service import Reply
+from patience import PATIENCE_S
 
 
 def test_an_import_says_what_it_built_and_how_to_serve_it(cli: CommandLine, tmp_path: Path) -> None:
@@ -231,7 +232,7 @@ def test_a_watched_folder_is_imported_as_it_changes_until_an_interrupt(tmp_path:
             graph.unlink()
             until(lambda: entities(store) == 1, process)
             process.send_signal(signal.SIGINT)
-            assert process.wait(900) == 0
+            assert process.wait(PATIENCE_S) == 0
         finally:
             process.kill()
 

@@ -19,6 +19,7 @@ from mcp.types import TextResourceContents
 from cli_runs import COMMAND, CommandLine, write_graph
 from kg_adapters.errors import InvalidRequest
 from kg_server.commands.addresses import parse_address
+from patience import PATIENCE_S
 from server_processes import started
 
 ROOT = Path(__file__).parents[3]
@@ -57,6 +58,7 @@ pytestmark = pytest.mark.usefixtures("heard_interrupts")
 def serving_http(folder: Path) -> Generator[tuple[subprocess.Popen[str], str]]:
     """Start a server over HTTP on a free port of loopback; give the process and its address."""
     words = ["serve", str(write_graph(folder)), "--http", "127.0.0.1:0", "--cache-folder", str(folder / "cache")]
+    words += ["--timeout-s", str(PATIENCE_S)]
     with subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             yield process, _address(process)
@@ -102,6 +104,7 @@ def _address(process: subprocess.Popen[str]) -> str:
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_client_gets_an_answer_over_stdio_in_both_eras(tmp_path: Path, mode: str) -> None:
     words = ["-m", "kg_server", "serve", str(write_graph(tmp_path)), "--cache-folder", str(tmp_path / "cache")]
+    words += ["--timeout-s", str(PATIENCE_S)]
     async with Client(StdioServerParameters(command=sys.executable, args=words), mode=mode) as client:
         result = await client.call_tool("GetNeighbor", {"entity": "Q17"})
     assert result.structured_content is not None
@@ -140,7 +143,7 @@ async def test_a_client_gets_an_answer_over_http(address: str) -> None:
 )
 def test_the_server_answers_this_machine_alone(address: str, headers: dict[str, str], status: int) -> None:
     accepted = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
-    answer = httpx2.post(address, json=LIST_TOOLS, headers={**accepted, **headers}, timeout=60)
+    answer = httpx2.post(address, json=LIST_TOOLS, headers={**accepted, **headers}, timeout=PATIENCE_S)
     assert answer.status_code == status
 
 
@@ -151,7 +154,7 @@ def test_ctrl_c_ends_a_server_quietly_with_130(tmp_path: Path) -> None:
 
 
 def test_a_server_that_stops_ends_the_streams_of_clients_that_listen_for_changes(tmp_path: Path) -> None:
-    with serving_http(tmp_path) as (process, address), httpx2.Client(timeout=60) as client:
+    with serving_http(tmp_path) as (process, address), httpx2.Client(timeout=PATIENCE_S) as client:
         with client.stream("POST", address, json=LISTEN, headers=LISTENS) as answer:
             frames = answer.iter_text()
             assert "notifications/subscriptions/acknowledged" in next(frames)
@@ -210,28 +213,28 @@ def test_a_server_reports_at_its_start_that_the_database_of_memories_is_gone(tmp
 
 def test_anybody_may_ask_whether_a_server_is_ready_and_for_its_card_by_any_name(address: str) -> None:
     headers, root = {"host": "10.0.0.7", "origin": "https://elsewhere.example"}, address.removesuffix("/mcp")
-    answers = [httpx2.get(f"{root}/{page}", headers=headers, timeout=60) for page in ("healthz", "readyz")]
+    answers = [httpx2.get(f"{root}/{page}", headers=headers, timeout=PATIENCE_S) for page in ("healthz", "readyz")]
     assert [answer.text for answer in answers] == ["ok\n", "ready\n"]
-    card = httpx2.get(f"{address}/server-card", headers=headers, timeout=60)
+    card = httpx2.get(f"{address}/server-card", headers=headers, timeout=PATIENCE_S)
     assert card.headers["content-type"] == "application/mcp-server-card+json"
     assert card.headers["access-control-allow-origin"] == "*"
     assert "japan" not in card.text
-    again = httpx2.get(f"{address}/server-card", headers={"if-none-match": card.headers["etag"]}, timeout=60)
+    again = httpx2.get(f"{address}/server-card", headers={"if-none-match": card.headers["etag"]}, timeout=PATIENCE_S)
     assert (again.status_code, httpx2.options(f"{address}/server-card", headers=headers).status_code) == (304, 204)
 
 
 def test_the_page_that_draws_the_graph_may_run_its_own_script_alone(address: str) -> None:
     root = address.removesuffix("mcp")
-    page = httpx2.get(root, timeout=60)
+    page = httpx2.get(root, timeout=PATIENCE_S)
     policy = page.headers["content-security-policy"]
     [script] = re.findall("<script>(.+?)</script>", page.text, re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'; " in policy
     assert {"default-src 'none'", "connect-src 'self'", "frame-ancestors 'none'"} <= set(policy.split("; "))
     assert not re.search("unsafe|http", policy)
-    again = httpx2.get(root, headers={"if-none-match": page.headers["etag"]}, timeout=60)
-    assert (again.status_code, httpx2.post(root, timeout=60).status_code) == (304, 404)
-    assert httpx2.get(f"{root}client.json", timeout=60).status_code == 404
+    again = httpx2.get(root, headers={"if-none-match": page.headers["etag"]}, timeout=PATIENCE_S)
+    assert (again.status_code, httpx2.post(root, timeout=PATIENCE_S).status_code) == (304, 404)
+    assert httpx2.get(f"{root}client.json", timeout=PATIENCE_S).status_code == 404
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from kg_adapters.open_options import ExtractionProgress
 from kg_server.commands.output import shown_progress
 from loopback_service import Reply, answering
 from oda_runs import story_store
+from patience import PATIENCE_S
 from small_graphs import NOVELS
 
 
@@ -108,7 +109,7 @@ class FalteringEndpoint:
             return Reply(body, headers={"Content-Type": "application/sparql-results+json"})
         if self.stalls:
             self.stalled.set()
-            self.ended.wait(60)
+            self.ended.wait(PATIENCE_S)
         return Reply(b"", status=503)
 
 
@@ -177,10 +178,10 @@ def test_an_interrupt_from_the_keyboard_says_how_to_go_on(tmp_path: Path, endpoi
     endpoint.answers, endpoint.stalls = 3, True
     words = words_for(endpoint, tmp_path, tmp_path / "store")
     with subprocess.Popen([*COMMAND, *words], stderr=subprocess.PIPE, text=True, encoding="utf-8") as process:
-        assert endpoint.stalled.wait(60)
+        assert endpoint.stalled.wait(PATIENCE_S)
         process.send_signal(signal.SIGINT)
         # The endpoint goes on stalling: an answer, or a failure, could come before the signal.
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=PATIENCE_S)
     endpoint.ended.set()
     assert process.returncode == 130
     assert "Interrupted; what was fetched is kept. Run the same command again to resume." in err

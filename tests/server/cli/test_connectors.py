@@ -25,6 +25,7 @@ from authorization_server import (
 from calls import reply_of
 from cli_runs import CommandLine, write_graph
 from loopback_service import Authority, Reply, answering
+from patience import PATIENCE_S
 from server_processes import HELLO, address_of, started
 from signing_in import CALLBACK, SigningIn
 
@@ -303,8 +304,11 @@ def test_the_page_may_ask_the_authorization_server_and_says_what_it_is_there(
 ) -> None:
     with authorizing(TENANT) as authority, serving(tmp_path, authority, **set_to) as url:
         root = url.removesuffix("mcp")
-        shown, described = httpx2.get(root, timeout=60), httpx2.get(f"{root}client.json", timeout=60).json()
-        again = httpx2.get(root, headers={"if-none-match": shown.headers["etag"]}, timeout=60)
+        shown, described = (
+            httpx2.get(root, timeout=PATIENCE_S),
+            httpx2.get(f"{root}client.json", timeout=PATIENCE_S).json(),
+        )
+        again = httpx2.get(root, headers={"if-none-match": shown.headers["etag"]}, timeout=PATIENCE_S)
     [inside] = re.findall('http-equiv="Content-Security-Policy" content="(.+?)"', shown.text)
     assert shown.headers["content-security-policy"] == f"{inside}; frame-ancestors 'none'"
     assert f"; connect-src 'self' {_origin(authority.issuer)}; " in inside

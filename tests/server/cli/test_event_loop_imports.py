@@ -14,8 +14,9 @@ from mcp.client.stdio import stdio_client
 
 from cli_runs import write_graph
 from fault_endpoint import serving
+from patience import PATIENCE_S
 from remote_graphs import CITIES, answering_from
-from server_processes import address_of
+from server_processes import UNHURRIED, address_of
 
 NOTED: Final = """
 import asyncio, runpy, sys, threading
@@ -48,7 +49,7 @@ def calls(fact: tuple[str, str, str]) -> Mapping[str, dict[str, object]]:
         "Feature": {"entity": entity},
         "Degree": {"entity": entity},
         "Schema": {},
-        "Sparql": {"query": "SELECT ?x { ?x ?p ?o } LIMIT 1"},
+        "Sparql": {"query": "SELECT ?x { ?x ?p ?o } LIMIT 1", "timeout_s": PATIENCE_S},
         "Compose": {"expression": f"Count[Neighbor[{entity}]]"},
         "memory-append": {"triples": [list(fact)]},
         "memory-read": {"memory": "mem_guessed"},
@@ -76,7 +77,7 @@ class Noted:
         self._file = folder / "looked-up"
         self._command = [sys.executable, "-c", NOTED, str(self._file), "serve"]
         folders = {"KG_SEXTANT_CACHE_FOLDER": str(folder / "cache"), "KG_SEXTANT_DATA_FOLDER": str(folder / "data")}
-        self._environ = {**os.environ, **folders, **environ}
+        self._environ = {**os.environ, **UNHURRIED, **folders, **environ}
 
     @property
     def looked_up(self) -> list[str]:

@@ -17,6 +17,7 @@ from kg_agents.tools.client import ToolError, connect_tools
 from kg_server.serving.tokens import TokenFile
 from kg_server.view import VIEW_URI
 from loopback_service import Authority
+from patience import PATIENCE_S
 from server_processes import address_of, started
 
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
@@ -47,7 +48,7 @@ class Hosted:
         """Return the answer to a message that brings these tokens."""
         headers = [*ACCEPTED.items(), *(("authorization", f"Bearer {token}") for token in tokens)]
         message = {**LIST, "method": method, "params": params}
-        return httpx2.post(self.url, json=message, headers=headers, timeout=60)
+        return httpx2.post(self.url, json=message, headers=headers, timeout=PATIENCE_S)
 
     def result(self, token: str, method: str, **params: object) -> dict[str, Any]:
         """Return the result of a message that brings a token."""
@@ -128,13 +129,13 @@ def test_a_caller_sees_and_calls_only_the_tools_of_its_token(hosted: Hosted) -> 
 @pytest.mark.parametrize(("origin", "status"), [(CHAT, 200), ("https://evil.example", 403)])
 def test_a_browser_learns_without_a_token_whether_a_page_may_send_one(hosted: Hosted, origin: str, status: int) -> None:
     asked = {"access-control-request-method": "POST", "access-control-request-headers": "authorization, content-type"}
-    answer = httpx2.options(hosted.url, headers={"origin": origin, **asked}, timeout=60)
+    answer = httpx2.options(hosted.url, headers={"origin": origin, **asked}, timeout=PATIENCE_S)
     assert answer.status_code == status
     assert answer.headers.get("access-control-allow-origin") == (origin if status == 200 else None)
 
 
 def test_nothing_of_a_request_is_read_before_its_caller_is_known(hosted: Hosted) -> None:
-    answer = httpx2.post(hosted.url, content=b"no message", timeout=60)
+    answer = httpx2.post(hosted.url, content=b"no message", timeout=PATIENCE_S)
     assert answer.status_code == 401
 
 
@@ -214,7 +215,7 @@ def test_what_a_request_was_forwarded_for_is_believed_from_known_proxies_alone(
     token = tokens.add("ann", ("read",), None, None)
     with started(environ, *words) as process:
         url = address_of(process)
-        httpx2.post(url, headers={"x-forwarded-for": "192.0.2.1, 203.0.113.9"}, timeout=60)
+        httpx2.post(url, headers={"x-forwarded-for": "192.0.2.1, 203.0.113.9"}, timeout=PATIENCE_S)
         assert Hosted(url, tokens).answer(token).status_code == 200
         process.terminate()
         _, log = process.communicate()
@@ -234,7 +235,7 @@ def test_a_new_certificate_is_shown_without_a_restart_and_a_broken_one_never(tmp
         for change in (lambda: authority.server(hours=2), lambda: file.write_text("broken", encoding="utf-8")):
             change()
             shown.append(_certificate(url))
-        answer = httpx2.post(url, json=LIST, headers=ACCEPTED, verify=authority.client(), timeout=60)
+        answer = httpx2.post(url, json=LIST, headers=ACCEPTED, verify=authority.client(), timeout=PATIENCE_S)
     assert answer.status_code == 200
     assert (shown[0] == shown[1], shown[1] == shown[2]) == (False, True)
 

@@ -15,6 +15,7 @@ from kg_server.commands.serve import (
     UnblockedStream,
     unblocked_standard_error,
 )
+from patience import PATIENCE_S
 
 PIPE_HOLDS = 1_000_000
 
@@ -108,7 +109,9 @@ anyio.run(main, {limit_s})
 
 def run(spin: str, limit_s: float) -> subprocess.CompletedProcess[str]:
     program = STUCK.replace("{spin}", spin).replace("{limit_s}", str(limit_s))
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
 
 
 def test_a_loop_that_python_code_blocks_is_reported_then_where_it_is_and_ended() -> None:

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from calls import Reply, reply_of
 from cli_runs import write_graph
+from patience import PATIENCE_S
 from server_processes import address_of, started
 
 VIEW = "ui://kg-sextant/graph.html"
@@ -96,7 +97,7 @@ def shown(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     folder = tmp_path_factory.mktemp("served")
     graphs = [f"{name}{write_graph(folder)}" for name in names]
     words = [*graphs, "--cache-folder", str(folder / "cache")]
-    environ = {"KG_SEXTANT_DATA_FOLDER": str(folder / "data")}
+    environ = {"KG_SEXTANT_DATA_FOLDER": str(folder / "data"), "KG_SEXTANT_TIMEOUT_S": str(PATIENCE_S)}
     with ExitStack() as ended:
         if transport == "http":
             server: str | StdioServerParameters = address_of(ended.enter_context(started(environ, *words)))
