@@ -35,7 +35,10 @@ STAYS: Final = re.compile(r"kg-sextant (explore\b|serve .*--http )")
 INTERRUPTED: Final = 130
 
 SHELL_BLOCKS: Final = [block for block in blocks("bash", "sh") if block.page == README.name]
-MENTIONED: Final = re.findall(r"`((?:kg-sextant|make|uv|pipx|pip)\s[^`]+)`", prose(README))
+_SHOWN: Final = frozenset(line.partition("#")[0].strip() for block in SHELL_BLOCKS for line in block.text.splitlines())
+MENTIONED: Final = [
+    line for line in re.findall(r"`((?:kg-sextant|make|uv|pipx|pip)\s[^`]+)`", prose(README)) if line not in _SHOWN
+]
 
 KEPT: Final = "Keep: 1\nAction: Answer\nAnswer:\nFrankfurt [1]"
 

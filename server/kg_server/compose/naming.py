@@ -149,10 +149,9 @@ class Naming:
         behind = self._text[words.span.end :]
         ends = [end for end, mark in enumerate(behind) if mark in _ENDS_OF_NAMES][1 : 1 + _MOST_ENDS]
         texts = [self._text[words.span.start : words.span.end + end].strip() for end in (*ends, len(behind))]
-        for found in await identify(self._graph, texts):
-            if found.named:
-                name = shown_within(found.named[0].matched_text, MAX_LABEL).replace('"', r"\"")
-                return f' Write "{name}", in quotation marks.'
+        for found in [each for each in await identify(self._graph, texts) if each.named]:
+            name = shown_within(found.named[0].matched_text, MAX_LABEL).replace('"', r"\"")
+            return f' Write "{name}", in quotation marks.'
         return ""
 
     def exactly(self, text: str) -> Members | None:
