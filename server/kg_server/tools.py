@@ -327,13 +327,14 @@ class Tools:
         here = await self._graphs.opened(graph)
         if not isinstance(here.adapter, SupportsSparql):
             raise InvalidRequest("This graph does not answer SPARQL.")
+        # What runs a query is loaded before its time begins.
+        await load("kg_server.sparql.answer")
+        from kg_server.sparql.answer import sparql_query
+
         most_s = min(timeout_s, here.settings.sparql.timeout_s)
         deadline = anyio.current_time() + most_s
         try:
             with anyio.fail_after(most_s + GRACE_S):
-                await load("kg_server.sparql.answer")
-                from kg_server.sparql.answer import sparql_query
-
                 async with reporting(context, "running the query", most_s):
                     answer = await sparql_query(
                         here.adapter,
