@@ -321,7 +321,7 @@ def test_every_line_of_a_plain_view_is_clean(capsys: pytest.CaptureFixture[str])
 
 def test_a_call_without_a_word_for_it_is_shown_by_its_name() -> None:
     screen = io.StringIO()
-    view = LiveView(Console(file=screen, force_terminal=True, width=100))
+    view = LiveView(Console(file=screen, force_terminal=True, _environ={}, width=100))
     with view:
         view.begin(f"GetNews{ATTACK}")
         view.used(Usage(5))

@@ -82,9 +82,10 @@ def test_another_process_draws_the_same(graph: str, tmp_path: Path) -> None:
 def test_a_png_has_the_size_of_the_picture_times_the_scale(cli: CommandLine, tmp_path: Path) -> None:
     svg, png = tmp_path / "a.svg", tmp_path / "b.PNG"
     for out in (svg, png):
-        assert (
-            cli.run("draw", "--trace", str(RECORD), "--dark", "--title", "T", "--scale", "3", "-o", str(out)).code == 0
-        )
+        run = cli.run("draw", "--trace", str(RECORD), "--dark", "--title", "T", "--scale", "3", "-o", str(out))
+        if "has no font" in run.err and "CI" not in os.environ:
+            pytest.skip(run.err)
+        assert run.code == 0
     drawn = Drawn.of(svg.read_text(encoding="utf-8"))
     assert drawn.texts()[0] == "T"
     assert "prefers-color-scheme" not in svg.read_text(encoding="utf-8")

@@ -95,7 +95,7 @@ def test_a_stage_is_printed_once(cli: CommandLine) -> None:
 
 def test_on_a_terminal_a_bar_moves_and_disappears() -> None:
     screen = StringIO()
-    with shown_progress(Console(file=screen, force_terminal=True, width=80)) as progress:
+    with shown_progress(Console(file=screen, force_terminal=True, _environ={}, width=80)) as progress:
         progress(Progress("reading", 3, 9, 1_000))
         progress(Progress("indexing", 9, 9, 2_000))
     assert "Reading, 1,000 statements" in screen.getvalue()
@@ -104,7 +104,7 @@ def test_on_a_terminal_a_bar_moves_and_disappears() -> None:
 
 def test_nothing_is_shown_when_there_is_nothing_to_report(cli: CommandLine) -> None:
     screen = StringIO()
-    with shown_progress(Console(file=screen, force_terminal=True, width=80)), shown_progress():
+    with shown_progress(Console(file=screen, force_terminal=True, _environ={}, width=80)), shown_progress():
         pass
     assert (screen.getvalue(), *cli.capture.readouterr()) == ("", "", "")
 

@@ -207,7 +207,7 @@ def test_what_cannot_be_is_refused_before_anything_is_asked(cli: CommandLine, tm
 
 def test_a_bar_begins_again_with_every_hop() -> None:
     screen = StringIO()
-    with shown_progress(Console(file=screen, force_terminal=True, width=80)) as progress:
+    with shown_progress(Console(file=screen, force_terminal=True, _environ={}, width=80)) as progress:
         progress(ExtractionProgress("walking", 1, 0, 10, 0))
         progress(ExtractionProgress("walking", 1, 5, 10, 1_000))
         progress(ExtractionProgress("walking", 2, 0, 20, 2_000))
