@@ -199,10 +199,10 @@ async def test_unknown_ids_are_refused_by_name_all_of_them_at_once(tokyo: LocalA
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"question": " \n ", "entities": ["Q1490"]}, "The question is blank."),
+        ({"question": " \n ", "entities": ["Q1490"]}, "question is missing"),
         ({"question": "x", "entities": []}, "entities=[]"),
         ({"question": "x", "entities": ["Q1490"] * 21}, "entities="),
-        ({"question": "x", "entities": "Q1490"}, "entities='Q1490': it must be a list"),
+        ({"question": "x", "entities": 1490}, "entities=1490: it must be a list"),
         ({"question": "\ud800 capital", "entities": ["Q1490"]}, "it must be a text without broken characters"),
         ({"question": "x" * 1_001, "entities": ["Q1490"]}, "question="),
         ({"question": "x", "entities": ["Q1490"], "hops": 5}, "hops=5"),
