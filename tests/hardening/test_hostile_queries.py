@@ -31,7 +31,7 @@ TRIPLES: Final = ntriples(["tokyo twin kyoto", 'tokyo name "Tokyo"'])
 
 REFUSED: Final = re.compile(
     r"is refused|are refused|not SPARQL|the safety check cannot read|at most|more than 40 deep"
-    r"|too deeply or too long|control character|The query is empty"
+    r"|too deeply or too long|control character|query is missing"
 )
 
 # Every {u} becomes the address of a listener that nobody may call.
