@@ -41,9 +41,10 @@ from kg_server.answers.coverage import inverses_in_use, one_way
 from kg_server.answers.results import Over
 from kg_server.compose.filters import AGGREGATES, BEYOND
 from kg_server.compose.lines import RemarkRequest, Told, Worked, chain, kind_of_term, noun, one_source, told
-from kg_server.compose.naming import ALL_WAYS, count_of
+from kg_server.compose.naming import count_of
 from kg_server.compose.reading import Reader
 from kg_server.compose.remarks import remarks_on, totals_of
+from kg_server.compose.routes import ALL_WAYS
 from kg_server.compose.syntax import Call, EntityRef, Operand
 from kg_server.concurrency import off_loop
 

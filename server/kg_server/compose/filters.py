@@ -33,7 +33,8 @@ from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import XSD, XSD_STRING, Iri, Literal
 from kg_adapters.values import compared_as, order_of, value_kind
 from kg_boundary.shown import in_quotes
-from kg_server.compose.naming import Way, count_of
+from kg_server.compose.naming import count_of
+from kg_server.compose.routes import Way
 from kg_server.compose.syntax import Function as ComposeFunction
 from kg_server.names import MAX_LABEL
 

@@ -26,7 +26,8 @@ from kg_adapters.values import unit_of
 from kg_boundary.shown import clipped, shown, visible_line
 from kg_server.answers.remarks import lacking
 from kg_server.answers.results import Knowledge, Line, Note, Over, Piece, kind_of_value
-from kg_server.compose.naming import Heard, Way
+from kg_server.compose.naming import Heard
+from kg_server.compose.routes import Way
 from kg_server.compose.syntax import Call, Kind, RefusedPart
 from kg_server.names import Names, in_graph, shown_datatype
 from kg_server.naming.refusals import MisreadExpression

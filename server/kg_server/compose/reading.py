@@ -43,8 +43,9 @@ from kg_server.compose.filters import (
     value_in,
     written_number,
 )
-from kg_server.compose.naming import ALL_WAYS, Heard, Naming, Routes, Way, count_of
+from kg_server.compose.naming import Heard, Naming, count_of
 from kg_server.compose.parser import route_in
+from kg_server.compose.routes import ALL_WAYS, Routes, Way
 from kg_server.compose.syntax import (
     CONDITION,
     Call,

@@ -1,11 +1,305 @@
-"""Routes whose text is a single relation, although a slash stands in its label."""
+"""The paths that the relations and features in an expression stand for, and what is known of where they lead."""
 
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kg_adapters.algebra import (
+    ANY,
+    ComparedKind,
+    Has,
+    Hop,
+    HopPath,
+    Kept,
+    Measure,
+    Members,
+    NumberOf,
+    Reached,
+    SetExpression,
+    Step,
+    ValueOf,
+    Values,
+    owner_of,
+)
+from kg_adapters.errors import InvalidRequest, UnknownRelation
+from kg_adapters.models import EdgeDirection, GraphSchema
+from kg_adapters.profile import GraphProfile, ValueRange, compared_kind, unit_in
 from kg_adapters.protocol import KGAdapter
-from kg_server.compose.syntax import Leg, Route, Span, Words
-from kg_server.naming.relations import relation_behind_label
+from kg_adapters.set_requests import Listed, SetRequest
+from kg_adapters.set_walking import compute_sets
+from kg_adapters.terms import Iri, Literal, Node, Term
+from kg_adapters.values import compared_as
+from kg_server.answers.columns import not_of_class
+from kg_server.answers.coverage import both_steps
+from kg_server.answers.results import Over
+from kg_server.compose.naming import Heard, count_of
+from kg_server.compose.syntax import (
+    Leg,
+    Route,
+    Span,
+    Words,
+)
+from kg_server.names import names_of
+from kg_server.naming.having import leads_by_profile
+from kg_server.naming.refusals import MisreadExpression
+from kg_server.naming.relations import (
+    MAX_SAMPLED,
+    Chosen,
+    Sort,
+    relation_behind_label,
+    relation_of,
+    said_of_union,
+)
+
+ALL_WAYS: Final = HopPath((ANY,))
+
+_LOOKED_AT: Final = 20
+_DIRECTIONS: Final = frozenset({"in", "out", "both", "incoming", "outgoing"})
 
 
-async def as_one_relation(graph: KGAdapter, text: str, route: Route) -> Route:
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A path, and what is known of its last relation.
+
+    Args:
+        path: The path.
+        over: The relation, or the first of several of one name, where the path is a single step.
+        name: What its last relation is called.
+        to_nodes: Whether it leads to nodes.
+        to_values: Whether it leads to values.
+        values: What these are like, where that is known.
+        unit: The unit of its values where they are quantities, as `units.in_one_unit` finds it; `values` has its name.
+        span: Where it stands in the expression.
+        relations: All relations of its last step.
+    """
+
+    path: HopPath
+    over: Over | None
+    name: str
+    to_nodes: bool
+    to_values: bool
+    values: ValueRange | None
+    span: Span
+    unit: Iri | None = None
+    relations: tuple[Iri, ...] = ()
+
+    @property
+    def only(self) -> Over | None:
+        """The relation, where the path is a single step over a single one."""
+        return self.over if len(self.relations) < 2 else None
+
+    @property
+    def kind(self) -> ComparedKind | None:
+        """As what its values compare: as numbers or dates; None where they are texts or are not known."""
+        kind = None if self.values is None else compared_kind(self.values.datatypes)
+        return None if kind is None else compared_as(kind)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """Whether a relation leads to nodes and to values, and what these are like, where that is known."""
+
+    nodes: bool = False
+    values: bool = False
+    range: ValueRange | None = None
+
+
+class Routes:
+    """Reads the routes of one expression.
+
+    Args:
+        graph: The graph.
+        text: The expression, which errors point into.
+        heard: What should be known about how names were read.
+    """
+
+    def __init__(self, graph: KGAdapter, text: str, heard: Heard) -> None:
+        self._graph = graph
+        self._text = text
+        self._heard = heard
+        self._profile: GraphProfile | None = None
+        self._schema: GraphSchema | None = None
+
+    async def way(self, route: Route, of: SetExpression, sort: Sort, *, strict: bool = False) -> Way:
+        """Return the path that a route stands for.
+
+        Args:
+            route: The route.
+            of: What it starts from.
+            sort: Whether its last name is rather a relation or a feature.
+            strict: Whether it must be one.
+
+        Raises:
+            MisreadExpression: A name stands for no relation, or for several.
+        """
+        route = await _as_one_relation(self._graph, self._text, route)
+        hops: list[Hop] = []
+        chosen = Chosen(())
+        for place, leg in enumerate(route.legs):
+            last = place == len(route.legs) - 1
+            around = of if place == 0 else None
+            chosen = await self._relation(leg, sort if last else "relation", around, strict=strict or not last)
+            before = Reached(of, HopPath(tuple(hops))) if hops else of
+            chosen = await self._leading(chosen, leg, before, only_ends=strict and sort == "relation")
+            if around is not None and leg.mark != "~" and (owner := owner_of(around)) is not None:
+                side: EdgeDirection = "in" if leg.mark else "out"
+                if absent := await not_of_class(self._graph, owner, chosen.relations, side):
+                    self._heard.note(*absent)
+                    self._heard.absent.update(chosen.relations)
+            if not last:
+                await self._require(leg, chosen, "relation", await self._listed(chosen.relations))
+            hops.append(Hop(await self._steps(chosen.relations, leg), repeated=leg.repeated))
+        path = HopPath(tuple(hops))
+        ends = await self._ends(route.legs[-1], chosen.relations, of, path, sort)
+        if strict:
+            await self._require(route.legs[-1], chosen, sort, ends)
+        is_single = len(hops) == 1 and not hops[0].repeated
+        return Way(
+            path,
+            Over(chosen.relation, route.legs[-1].mark == "-") if is_single else None,
+            chosen.shown(await names_of(self._graph, chosen.relations[:1])),
+            ends.nodes,
+            ends.values,
+            ends.range,
+            route.span,
+            relations=chosen.relations,
+        )
+
+    async def measure(self, way: Way, function: str) -> Measure:
+        """Return what a way measures nodes by: its numbers or dates, or how many nodes it leads to.
+
+        Raises:
+            MisreadExpression: Its values are texts.
+        """
+        if not way.to_values:
+            return NumberOf(way.path)
+        if way.values is None or not way.values.datatypes:
+            return ValueOf(way.path)
+        if way.kind is None:
+            raise MisreadExpression(
+                self._text,
+                way.span.start,
+                f"{way.name} has {' and '.join(f'{kind}s' for kind in way.values.kinds)}, and {function} needs numbers "
+                "or dates: a feature such as population, or a relation, whose neighbours are counted.",
+            )
+        return ValueOf(way.path, way.kind, way.unit)
+
+    async def _known(self) -> tuple[GraphSchema, GraphProfile]:
+        if self._schema is None or self._profile is None:
+            self._schema, self._profile = await self._graph.schema(), await self._graph.profile()
+        return self._schema, self._profile
+
+    async def _listed(self, relations: tuple[Iri, ...]) -> _Ends:
+        """Return where relations lead by the definition of the graph."""
+        schema, _ = await self._known()
+        return _Ends(
+            any(each.iri in relations for each in schema.relations),
+            any(each.iri in relations for each in schema.features),
+        )
+
+    async def _ends(self, leg: Leg, relations: tuple[Iri, ...], of: SetExpression, path: HopPath, sort: Sort) -> _Ends:
+        """Return where a path leads, by the definition of the graph; where that leaves it open, by what is there."""
+        if leg.mark == "-":
+            return _Ends(nodes=True)
+        listed = await self._listed(relations)
+        schema, profile = await self._known()
+        if not (listed.nodes or listed.values or schema.complete):
+            listed = _Ends(bool(await self._some(Reached(of, path), 1)), bool(await self._some(Values(of, path), 1)))
+        if not (listed.nodes or listed.values):
+            listed = _Ends(sort == "relation", sort == "feature")
+        if not listed.values:
+            return listed
+        known = profile.everything.property(relations[0])
+        if len(relations) == 1 and known is not None and known.values is not None:
+            return replace(listed, range=known.values)
+        seen = Counter(
+            each.datatype for each in await self._some(Values(of, path), _LOOKED_AT) if isinstance(each, Literal)
+        )
+        label = (await self._graph.labels(relations)).get(relations[0])
+        datatypes = tuple(datatype for datatype, _ in seen.most_common())
+        return replace(listed, range=ValueRange(datatypes, unit=unit_in(label)))
+
+    async def _some(self, of: SetExpression, limit: int) -> Sequence[Term]:
+        return (await compute_sets(self._graph, SetRequest(Listed(of), limit=limit, witnesses=0))).members
+
+    async def _require(self, leg: Leg, chosen: Chosen, sort: Sort, ends: _Ends) -> None:
+        names = await names_of(self._graph, chosen.relations[:1])
+        shown, short = chosen.shown(names), names.relation_id(chosen.relation)
+        problem = ""
+        listed = await self._listed(chosen.relations)
+        if leg.mark == "-" and listed.values and not listed.nodes:
+            problem = f"{shown} has values, and none leads back: Where[…, {short} = value] finds what has one."
+        elif sort == "relation" and ends.values and not ends.nodes:
+            problem = f"{shown} has values, not nodes: use Feature[node, {short}]."
+        elif sort == "feature" and ends.nodes and not ends.values:
+            problem = f"{shown} leads to nodes, not values: use Neighbor[node, {short}]."
+        if problem:
+            raise MisreadExpression(self._text, leg.name.span.start, problem)
+
+    async def _steps(self, relations: tuple[Iri, ...], leg: Leg) -> tuple[Step, ...]:
+        """Return the relations and their inverses, in the direction that is asked for or both."""
+        directions: dict[str, Sequence[EdgeDirection]] = {"": ("out",), "-": ("in",), "~": ("out", "in")}
+        steps = [Step(relation, direction) for relation in relations for direction in directions[leg.mark]]
+        return both_steps(steps, (await self._known())[1].inverse_of)
+
+    async def _relation(self, leg: Leg, sort: Sort, around: SetExpression | None, *, strict: bool) -> Chosen:
+        nodes = around.nodes[:MAX_SAMPLED] if isinstance(around, Members) else ()
+        try:
+            return await self._called(leg, sort, nodes)
+        except (InvalidRequest, UnknownRelation) as error:
+            problem = error
+        if around is not None and not nodes:
+            sample = tuple(term for term in await self._some(around, MAX_SAMPLED) if not isinstance(term, Literal))
+            try:
+                return await self._called(leg, sort, sample)
+            except (InvalidRequest, UnknownRelation) as error:
+                problem = error
+        advice = _advice(leg.name.text, sort) if strict else ""
+        raise MisreadExpression(self._text, leg.name.span.start, f"{problem}{advice}", leg.name.text) from problem
+
+    async def _called(self, leg: Leg, sort: Sort, nodes: tuple[Node, ...]) -> Chosen:
+        found = await relation_of(self._graph, leg.name.text, sort, around=nodes)
+        if found.why or ((to := found.relation) in self._graph.vocabulary.labels and found.name != to.local_part):
+            self._heard.note(found.said(await names_of(self._graph, found.relations)).strip())
+        if len(found.relations) > 1:
+            found = replace(found, relations=await self._of_sort(found.relations, sort))
+        return found
+
+    async def _leading(self, chosen: Chosen, leg: Leg, of: SetExpression, *, only_ends: bool) -> Chosen:
+        """Return those of several relations of one name that lead anywhere from a set, and remember several.
+
+        Where only the ends count and one leads to all of them, there is nothing to remember. All are taken where none
+        leads anywhere, where they are walked repeatedly, and where the graph is remote, which is not asked.
+        """
+        is_told = True
+        relations = chosen.relations
+        if len(relations) > 1 and not (leg.repeated or self._graph.remote):
+            paths = {each: HopPath((Hop(await self._steps((each,), leg)),)) for each in relations}
+            leading = [each for each in relations if await self._leads(of, paths[each])]
+            relations = tuple(leading) or relations
+            if only_ends and len(leading) > 1:
+                every = await count_of(self._graph, Reached(of, HopPath((Hop(await self._steps(relations, leg)),))))
+                counts = [await count_of(self._graph, Reached(of, paths[each])) for each in leading]
+                is_told = every not in counts or not every.exact
+        if len(relations) > 1 and is_told:
+            passed = len(chosen.relations) - len(relations)
+            self._heard.note(await said_of_union(self._graph, relations, leg.name.text, passed=passed))
+        return replace(chosen, relations=relations)
+
+    async def _leads(self, of: SetExpression, path: HopPath) -> bool:
+        known = leads_by_profile((await self._known())[1], of, path)
+        return (await count_of(self._graph, Kept(of, Has(path)))).value > 0 if known is None else known
+
+    async def _of_sort(self, relations: tuple[Iri, ...], sort: Sort) -> tuple[Iri, ...]:
+        """Return those relations of one name that are of a sort, or may be; all where none is."""
+        schema, _ = await self._known()
+        nodes, values = {each.iri for each in schema.relations}, {each.iri for each in schema.features}
+        wanted, others = (nodes, values) if sort == "relation" else (values, nodes)
+        return tuple(each for each in relations if each in wanted or each not in others) or relations
+
+
+async def _as_one_relation(graph: KGAdapter, text: str, route: Route) -> Route:
     """Return a route that is one relation as answers print it, `and/or (P5)`, as that relation; others as they are.
 
     Args:
@@ -22,3 +316,11 @@ async def as_one_relation(graph: KGAdapter, text: str, route: Route) -> Route:
     if behind is None or not behind.is_called_so:
         return route
     return Route((Leg(Words(whole, Span(start, route.span.end)), first.mark),), route.span)
+
+
+def _advice(text: str, sort: Sort) -> str:
+    """Return what to write instead of several relations in one call, or of a relation and a direction."""
+    name, comma, last = (part.strip() for part in text.rpartition(","))
+    if comma and last.casefold() in _DIRECTIONS:
+        return f" A direction is a mark: {name} leads away, -{name} leads to it, ~{name} both ways."
+    return f" One call takes one {sort}: write several calls, side by side or inside Union[…, …]." if comma else ""
