@@ -28,6 +28,7 @@ from kg_agents.tools.functions import FinalAnswer, instructed, offered, read_fin
 from kg_agents.trace import ToolLine, Trace, Watcher, read_trace
 from oda_runs import Called, ChangedTools, answer, calls, serving_store, story_store
 from small_graphs import TOKYO
+from tool_schemas import faults_of
 
 QUESTION = "What is the capital of Tokyo?"
 LOOK = ("GetNeighbor", {"entity": "Tokyo"})
@@ -412,3 +413,25 @@ async def test_what_the_graph_does_not_hold_cites_the_results_that_show_it(ask: 
     found = await ask(calls(LOOK), absent)
     assert found.status == "not_in_graph"
     assert found.explanation.startswith("It has no mayor. Shown by ")
+
+
+def test_a_schema_of_another_server_is_sent_in_a_form_that_every_service_takes() -> None:
+    properties = {
+        "either": {"type": ["string", "array", "null"], "items": {"type": "integer"}, "description": "Some"},
+        "bare": {"type": "array"},
+        "chosen": {"enum": ["a", "b", None]},
+        "rated": {"enum": [1, 2]},
+        "maybe": {"oneOf": [{"type": "null"}, {"type": "object", "properties": {"x": {"type": ["number", "null"]}}}]},
+    }
+    (sent,) = offered((Function("f", "", {"type": "object", "properties": properties}),), "all")
+    assert list(faults_of(dict(sent.parameters))) == []
+    assert sent.parameters["properties"] == {
+        "either": {
+            "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "integer"}}],
+            "description": "Some",
+        },
+        "bare": {"type": "array", "items": {"type": "string"}},
+        "chosen": {"type": "string", "enum": ["a", "b"]},
+        "rated": {"type": "number", "enum": [1, 2]},
+        "maybe": {"type": "object", "properties": {"x": {"type": "number"}}},
+    }

@@ -148,7 +148,7 @@ def _alternatives(schema: Mapping[str, object]) -> list[dict[str, object]]:
     listed = _LIST.validate_python(schema.get(_ANY_OF) or schema.get("oneOf") or [])
     forms = [_OBJECT.validate_python(each) for each in listed]
     if isinstance(kinds := schema.get("type"), list):
-        form = {name: each for name, each in schema.items() if name in {_ITEMS, _PROPERTIES, "required", "enum"}}
+        form = {name: each for name, each in schema.items() if name in _KEPT - {_SAID}}
         forms = [{**form, "type": kind} for kind in _LIST.validate_python(kinds)]
     return [each for each in forms if each.get("type") != "null"]
 
@@ -176,6 +176,7 @@ def _short(schema: Mapping[str, object], known: Mapping[str, object]) -> dict[st
         short.pop(_SAID, None)
     if _PROPERTIES in short:
         short[_PROPERTIES] = {name: _short(each, definitions) for name, each in _properties(short).items()}
-    if short.pop(_ITEMS, None) is not None or short.get("type") == "array":
-        short[_ITEMS] = _short(_OBJECT.validate_python(schema.get(_ITEMS) or {"type": "string"}), definitions)
+    items = short.pop(_ITEMS, None)
+    if short.get("type") == "array":
+        short[_ITEMS] = _short(_OBJECT.validate_python(items or {"type": "string"}), definitions)
     return short
