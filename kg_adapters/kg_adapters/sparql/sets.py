@@ -229,7 +229,7 @@ class _Read:
         ends, nodes = defaultdict[Term, list[Term]](list), set[tuple[Term, Term]]()
         for row in found:
             member, end = row.term("x"), row.term("y")
-            # A node counts once, however many ways lead to it; each way has a value of its own.
+            # A node counts once, however many ways lead to it; each way has its value.
             if member is None or end is None or (member, end) in nodes:
                 continue
             ends[member].append(end)

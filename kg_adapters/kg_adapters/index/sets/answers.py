@@ -262,8 +262,8 @@ class _Answering:
     def _aggregated(self, question: Aggregated) -> Computed:
         nodes, by = self._sets.nodes(question.of), question.by
         ends = self._walks.ends(nodes, by.path)
-        if isinstance(by, ValueOf):
-            places, orders, rows = self._along_ways(nodes, by, adding=question.function in {"sum", "mean"})
+        if isinstance(by, ValueOf) and question.function in {"sum", "mean"}:
+            places, orders, rows = self._added_up(nodes, by)
         else:
             places, orders, rows = self._values.measured(ends, by, len(nodes))
         value, shown = self._value(question, orders, rows), np.arange(len(places))
@@ -280,17 +280,15 @@ class _Answering:
             witnesses=tuple(self._measured(question, node, row) for node, row in chosen),
         )
 
-    def _along_ways(self, nodes: Longs, by: ValueOf, *, adding: bool) -> tuple[Longs, Floats, Longs]:
-        """Return the places of nodes, what orders the values that each way leads to from them, and their rows.
+    def _added_up(self, nodes: Longs, by: ValueOf) -> tuple[Longs, Floats, Longs]:
+        """Return the places of nodes, the numbers that each way leads to from them, and the rows of these.
 
-        Where numbers are added, equal ones at the end of one way, such as 10 and 10.0, are one.
+        Equal numbers at the end of one way, such as 10 and 10.0, are one.
         """
         ways = self._walks.ways(nodes, by.path)
-        ways = ways if adding else self._values.each(ways)
         orders = self._values.orders(ways.rows, by.kind, by.unit)
         chosen = np.flatnonzero(~np.isnan(orders))
-        if adding:
-            chosen = chosen[np.sort(first_of_each_row(ways.ways[chosen], orders[chosen]))]
+        chosen = chosen[np.sort(first_of_each_row(ways.ways[chosen], orders[chosen]))]
         return ways.places[chosen], orders[chosen], ways.rows[chosen]
 
     def _value(self, question: Aggregated, orders: Floats, rows: Longs) -> float | Literal | None:

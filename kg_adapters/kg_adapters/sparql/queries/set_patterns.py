@@ -466,7 +466,7 @@ def _either(patterns: Iterable[str]) -> str:
     return writing.union(written) if len(written) > 1 else written[0]
 
 
-def between(path: HopPath, start: str) -> tuple[str, ...]:
+def nodes_between(path: HopPath, start: str) -> tuple[str, ...]:
     """Return variables for the nodes between the ends of a path, which tell its ways apart.
 
     Args:

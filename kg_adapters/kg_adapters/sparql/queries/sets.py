@@ -18,7 +18,7 @@ from kg_adapters.set_requests import (
     Tabled,
 )
 from kg_adapters.sparql.queries import writing
-from kg_adapters.sparql.queries.set_patterns import SetWriter, Walked, WayWriter, between
+from kg_adapters.sparql.queries.set_patterns import SetWriter, Walked, WayWriter, nodes_between
 from kg_adapters.terms import Iri, Literal, Term, literal_key
 
 MOST_CELLS: Final = 10_000
@@ -81,7 +81,7 @@ class SetQueries:
         writer = SetWriter(self.graph)
         found, cells = list[str](), list[str]()
         for place, column in enumerate(columns):
-            name, via = f"?c{place}", between(column.path, f"?via{place}_") if isinstance(column, Ends) else ()
+            name, via = f"?c{place}", nodes_between(column.path, f"?via{place}_") if isinstance(column, Ends) else ()
             counted = not isinstance(column, Ends)
             walked = writer.counted(_X, column.path, name) if counted else writer.walked(_X, column.path, name, via)
             found += [*via, name]
@@ -136,7 +136,7 @@ class SetQueries:
         writer = SetWriter(self.graph)
         members = f"{{ SELECT ?x {{ {{ {self.members(of, limit)} }} }} }}"
         if isinstance(column, Ends):
-            via = between(column.path, "?via")
+            via = nodes_between(column.path, "?via")
             walked = writer.walked(_X, column.path, "?y", via)
             return f"SELECT DISTINCT ?x {' '.join(via)} ?y {{ {members} {walked} }} LIMIT {MOST_CELLS}"
         counted = writer.counted(_X, column.path, "?y")
@@ -156,7 +156,7 @@ class SetQueries:
         if isinstance(asked.by, ValueOf):
             # Adding 0 writes equal numbers alike, so that they are one.
             adds = asked.function in {"sum", "mean"}
-            via = between(asked.by.path, "?via")
+            via = nodes_between(asked.by.path, "?via") if adds else ()
             value, order = ("(?order + 0e0 AS ?key)", "?order") if adds else ("?x ?key", key)
             valued = writer.valued(asked.of, asked.by, "?member", _X, order, via)
             found = f"SELECT DISTINCT ?member {' '.join(via)} {value} {{ {valued} }}"
