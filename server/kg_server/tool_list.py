@@ -75,11 +75,13 @@ def is_absent(value: object, argument: Schema) -> bool:
 
     Hosts whose model has to fill in every argument send these; no argument takes 0.
     """
-    blank = isinstance(value, str) and not value.strip()
-    kinds = {each.get("type") for each in (argument, *argument.get("anyOf", ()))}
-    is_text_of_zero = isinstance(value, str) and value.strip() == "0" and not kinds.isdisjoint({"integer", "number"})
-    is_zero = isinstance(value, int | float) and not isinstance(value, bool) and value == 0
-    return value is None or blank or ((is_zero or is_text_of_zero) and "default" in argument)
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return True
+    if "default" not in argument or isinstance(value, bool):
+        return False
+    if isinstance(value, str) and value.strip() == "0":
+        return any(each.get("type") in {"integer", "number"} for each in (argument, *argument.get("anyOf", ())))
+    return value == 0
 
 
 def as_list(value: object, argument: Schema) -> object:
