@@ -276,6 +276,13 @@ def test_an_array_that_grew_in_a_file_is_as_numpy_writes_it(tmp_path: Path, leng
     assert (tmp_path / "grown.npy").read_bytes() == (tmp_path / "saved.npy").read_bytes()
 
 
+def test_a_storage_closes_the_files_that_are_not_whole(tmp_path: Path) -> None:
+    with IndexStorage(tmp_path) as storage:
+        begun = storage.array("begun", np.int64)
+    with pytest.raises(ValueError, match="closed file"):
+        begun.append(np.arange(3))
+
+
 def test_more_texts_than_can_be_numbered_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kg_adapters.index.storage._MOST_TEXTS", 2)
     tables = [table_of(each) for each in (["a", "b"], ["c"])]

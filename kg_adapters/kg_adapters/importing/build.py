@@ -326,8 +326,11 @@ class _Import:
     def _write_index(self, folder: Path) -> Counts:
         arrays = folder / INDEX_FOLDER
         arrays.mkdir()
-        with tempfile.TemporaryDirectory(prefix="scratch-", dir=folder) as scratch:
-            builder = ImportBuilder(self._vocabulary, IndexStorage(arrays, Path(scratch)))
+        with (
+            tempfile.TemporaryDirectory(prefix="scratch-", dir=folder) as scratch,
+            IndexStorage(arrays, Path(scratch)) as storage,
+        ):
+            builder = ImportBuilder(self._vocabulary, storage)
             if self._base is not None:
                 builder.add_index(self._base.store.index, self._base.lists)
             self._read(folder, builder)

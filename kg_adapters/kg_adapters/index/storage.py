@@ -2,6 +2,7 @@
 
 import mmap
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from pathlib import Path
@@ -24,18 +25,20 @@ class GrowingArray(Generic[Number]):
     Args:
         kind: The type of its numbers.
         path: The file that it is written to, as `np.save` would; None to keep it in memory.
-        maps: Takes the file as it is mapped when it is whole.
+        storage: Closes the file if it is never whole, and knows it as it is mapped when it is.
     """
 
-    def __init__(self, kind: type[Number], path: Path | None, maps: list[mmap.mmap] | None = None) -> None:
+    def __init__(self, kind: type[Number], path: Path | None, storage: "IndexStorage | None" = None) -> None:
         self._kind = kind
         self._path = path
-        self._maps = maps
+        self._storage = storage
         self._pieces: list[npt.NDArray[Number]] = []
         self._file: BinaryIO | None = None
         self._length = 0
         if path is not None:
             self._file = path.open("wb")
+            if storage is not None:
+                storage.files.callback(self._file.close)
             self._file.write(bytes(_HEADER_BYTES))
 
     def __len__(self) -> int:
@@ -63,8 +66,8 @@ class GrowingArray(Generic[Number]):
             return np.zeros(0, dtype=self._kind)
         with self._path.open("rb") as file:
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        if self._maps is not None:
-            self._maps.append(content)
+        if self._storage is not None:
+            self._storage.maps.append(content)
         return np.frombuffer(content, dtype=self._kind, offset=_HEADER_BYTES)
 
 
@@ -111,8 +114,10 @@ class Room:
     merged_bytes: int = 1 << 26
 
 
-class IndexStorage:
+class IndexStorage(AbstractContextManager["IndexStorage"]):
     """Where the arrays of an index are written, and what is needed on the way to them.
+
+    As a context, it closes the files that were begun and are not whole, as when the writing is interrupted.
 
     Args:
         folder: The folder of the arrays; None to keep all of them in memory.
@@ -125,7 +130,11 @@ class IndexStorage:
         self._scratch = scratch
         self.room = room or Room()
         self._made = 0
-        self._maps: list[mmap.mmap] = []
+        self.files = ExitStack()
+        self.maps: list[mmap.mmap] = []
+
+    def __exit__(self, *error: object) -> None:
+        self.files.close()
 
     @property
     def bounded(self) -> bool:
@@ -134,7 +143,7 @@ class IndexStorage:
 
     def array(self, name: str, kind: type[Number]) -> GrowingArray[Number]:
         """Begin an array of the index, as `out.neighbors`."""
-        return GrowingArray(kind, None if self._folder is None else self._folder / f"{name}.npy", self._maps)
+        return GrowingArray(kind, None if self._folder is None else self._folder / f"{name}.npy", self)
 
     def whole(self, name: str, numbers: npt.NDArray[Number]) -> npt.NDArray[Number]:
         """Write an array of the index that is there already."""
@@ -144,7 +153,7 @@ class IndexStorage:
 
     def let_go(self) -> None:
         """Give back the memory that whole arrays take because they were read; they are read again where needed."""
-        for content in self._maps:
+        for content in self.maps:
             release(content)
 
     def strings(self, name: str) -> GrowingStrings:
@@ -154,7 +163,7 @@ class IndexStorage:
     def passing(self, kind: type[Number]) -> GrowingArray[Number]:
         """Begin an array that is needed on the way."""
         self._made += 1
-        return GrowingArray(kind, None if self._scratch is None else self._scratch / f"{self._made}.npy", self._maps)
+        return GrowingArray(kind, None if self._scratch is None else self._scratch / f"{self._made}.npy", self)
 
     def passing_strings(self) -> GrowingStrings:
         """Begin a table of strings that is needed on the way."""

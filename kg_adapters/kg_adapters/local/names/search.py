@@ -162,8 +162,10 @@ def build_text_index(folder: Path, index: GraphIndex, vocabulary: Vocabulary) ->
     """Write the text index of a graph into a new folder `text` of its store."""
     target = folder / FOLDER
     (target / _FUZZY).mkdir(parents=True)
-    with TemporaryDirectory(prefix="scratch-", dir=folder) as scratch:
-        storage = IndexStorage(target, Path(scratch))
+    with (
+        TemporaryDirectory(prefix="scratch-", dir=folder) as scratch,
+        IndexStorage(target, Path(scratch)) as storage,
+    ):
         nodes = name_nodes(index, vocabulary, storage)
         name_relations(index, vocabulary, storage)
     build_fuzzy_names(written(nodes.names), target / _FUZZY)
