@@ -14,7 +14,7 @@ from kg_adapters.files.sources import Source, gather_sources
 from kg_adapters.open_options import ReadingLimits
 from kg_adapters.tables.edges import EdgeSurvey
 from kg_adapters.tables.options import TableOptions
-from kg_adapters.tables.passes import Surveyed, SurveyTask, TableTask, plan_sources
+from kg_adapters.tables.passes import CellSurvey, Surveyed, SurveyTask, TableTask, plan_sources
 from kg_adapters.tables.report import TableReport
 from kg_adapters.tables.survey import TableSurvey
 
@@ -57,7 +57,7 @@ class TablesRead:
         self.lines = [line.removeprefix(self._folder) for report in reports for line in report.lines()]
 
     def _surveyed(self, source: Source, task: SurveyTask) -> list[Surveyed]:
-        return [each for each in self._sent(source, task) if isinstance(each, TableSurvey | EdgeSurvey)]
+        return [each for each in self._sent(source, task) if isinstance(each, TableSurvey | EdgeSurvey | CellSurvey)]
 
     def _sent(self, source: Source, task: TableTask | None) -> list[Content]:
         sent = list[bytes]()

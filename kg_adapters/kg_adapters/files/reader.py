@@ -44,7 +44,7 @@ from kg_adapters.open_options import ReadingLimits, Refused
 from kg_adapters.prefixes import is_prefix
 from kg_adapters.tables.edges import EdgeSurvey
 from kg_adapters.tables.options import TableOptions
-from kg_adapters.tables.passes import Surveyed, SurveyTask, TableTask, plan_sources
+from kg_adapters.tables.passes import CellSurvey, Surveyed, SurveyTask, TableTask, plan_sources
 from kg_adapters.tables.report import TableReport
 from kg_adapters.tables.survey import TableSurvey
 from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, BlankNode
@@ -306,7 +306,7 @@ class SourceReader:
                 for frame in frames:
                     self._content, self._read_bytes = None, frame.position
                     match frame.content:
-                        case TableSurvey() | EdgeSurvey() as table:
+                        case TableSurvey() | EdgeSurvey() | CellSurvey() as table:
                             found.append(table)
                         case Problem(text):
                             self._problem(text, Refused())

@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from kg_adapters.files.rdf import Problem
 from kg_adapters.files.rows import StatementColumn
+from kg_adapters.tables.distinct_texts import DistinctTexts, Hashes
 from kg_adapters.tables.iris import ENTITY, LABEL, RELATION, node_of
 from kg_adapters.tables.rows import Batch, SourceTable
-from kg_adapters.tables.survey import DistinctTexts, Hashes, TableSurvey, plain
+from kg_adapters.tables.survey import TableSurvey, plain
 from kg_adapters.tables.values import ADDRESS, INTEGER, TEXT, Kind, KindSearch, is_address, writer_of
 from kg_adapters.terms import XSD_STRING
 from kg_boundary.shown import counted, listed

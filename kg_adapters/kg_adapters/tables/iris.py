@@ -7,8 +7,8 @@ from kg_adapters.prefixes import WELL_KNOWN
 from kg_adapters.tables.values import is_address
 
 _BASE: Final = "urn:table:"
-ENTITY, RELATION, CLASS = (f"{_BASE}{part}:" for part in ("entity", "relation", "type"))
-TABLE_PREFIXES: Final = {"entity": ENTITY, "relation": RELATION, "type": CLASS}
+ENTITY, RELATION, CLASS, UNIT = (f"{_BASE}{part}:" for part in ("entity", "relation", "type", "unit"))
+TABLE_PREFIXES: Final = {"entity": ENTITY, "relation": RELATION, "type": CLASS, "unit": UNIT}
 """The prefixes of a graph that came of tables."""
 LABEL: Final = WELL_KNOWN["rdfs"] + "label"
 COMMENT: Final = WELL_KNOWN["rdfs"] + "comment"

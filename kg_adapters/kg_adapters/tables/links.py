@@ -8,8 +8,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from kg_adapters.tables.survey import ID_NAMES, WHOLE, ColumnSurvey, Hashes
-from kg_adapters.tables.values import ADDRESS, INTEGER, TEXT, words_of
+from kg_adapters.tables.distinct_texts import Hashes
+from kg_adapters.tables.survey import ID_NAMES, WHOLE, ColumnSurvey
+from kg_adapters.tables.values import ADDRESS, AS_PEOPLE_WRITE, INTEGER, TEXT, words_of
 
 SHARE: Final = 0.95
 """What share of a column's distinct values must be ids of the rows that it leads to."""
@@ -77,11 +78,13 @@ class Near:
         to: The column of ids, as `TABLE.COLUMN`.
         distinct: How many distinct values the other column has.
         matched: How many of them are ids.
+        spelled: One of these that is an id but for case, blanks or leading zeros, and the id; None where all are exact.
     """
 
     to: str
     distinct: int
     matched: int
+    spelled: tuple[str, str] | None = None
 
 
 def match_of(column: ColumnSurvey, target: Target, separator: str) -> Match:
@@ -172,7 +175,9 @@ def _may_refer(table: str, column: ColumnSurvey, target: Target, separator: str)
     if column.joined:
         return same and target.table != table
     whole = column.kind == INTEGER or separator == WHOLE
-    if column.kind not in {TEXT, ADDRESS} and not whole and not same:
+    # Ids that are separated by commas may look like numbers.
+    likely = {TEXT, ADDRESS, *(AS_PEOPLE_WRITE if separator else ())}
+    if column.kind not in likely and not whole and not same:
         return False
     return not (target.counted or whole) or same or _is_named(table, column, target)
 

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from kg_adapters.files.rdf import Problem
 from kg_adapters.files.rows import StatementColumn
 from kg_adapters.files.sources import Source
 from kg_adapters.tables.edges import EdgeColumns, EdgePlan, EdgeRows, EdgeSearch, EdgeSurvey, EdgeWriter
+from kg_adapters.tables.groups import joined_groups, referring_groups
+from kg_adapters.tables.nearly import near_links, with_near
 from kg_adapters.tables.options import TableOptions
-from kg_adapters.tables.plan import Plan, TablePlan, edges_in, joined_groups, plan_tables, referring_groups
+from kg_adapters.tables.plan import Plan, TablePlan, edges_in, plan_tables
 from kg_adapters.tables.report import TableReport, report_of
 from kg_adapters.tables.rows import Batch, Joined, SourceTable, TableBatch
 from kg_adapters.tables.statements import TableWriter
@@ -26,6 +28,7 @@ class SurveyTask:
             surveyed.
         joined: Columns of tables that may be an id together; if there are any, only these are surveyed.
         ids: Whether only those are wanted that are different in each row.
+        cells: By table, columns whose distinct cells are wanted; if there are any, only these are surveyed.
     """
 
     surveys: ClassVar = True
@@ -33,6 +36,20 @@ class SurveyTask:
     edges: Mapping[str, EdgeColumns] = field(default_factory=dict[str, EdgeColumns])
     joined: Mapping[str, Joined] = field(default_factory=dict[str, Joined])
     ids: bool = False
+    cells: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+
+
+@dataclass(frozen=True, slots=True)
+class CellSurvey:
+    """The distinct cells of columns of a table.
+
+    Args:
+        table: What it is called.
+        cells: By the place of each column, its cells that are not empty; None where they are too many.
+    """
+
+    table: str
+    cells: Mapping[int, tuple[str, ...] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +65,8 @@ class WriteTask:
 
 
 TableTask: TypeAlias = SurveyTask | WriteTask
-Surveyed: TypeAlias = TableSurvey | EdgeSurvey
+Surveyed: TypeAlias = TableSurvey | EdgeSurvey | CellSurvey
+_MOST_CELLS: Final = 200_000
 
 
 def survey_tables(
@@ -59,6 +77,8 @@ def survey_tables(
         return _survey_edges(task.edges, tables, problem, on_batch)
     if task.joined:
         return _survey_joined(task, tables, on_batch)
+    if task.cells:
+        return _survey_cells(task.cells, tables, on_batch)
     searches: dict[str, TableSearch] = {}
     for table, batch in tables:
         if table.name not in searches:
@@ -93,6 +113,25 @@ def _survey_joined(task: SurveyTask, tables: Iterable[TableBatch], on_batch: Cal
     return [searches[name].survey(table) for name, table in known.items()]
 
 
+def _survey_cells(
+    wanted: Mapping[str, tuple[int, ...]], tables: Iterable[TableBatch], on_batch: Callable[[], None]
+) -> list[Surveyed]:
+    found = {
+        name: dict[int, dict[str, None] | None]((place, {}) for place in places) for name, places in wanted.items()
+    }
+    for table, batch in tables:
+        mine = found.get(table.name, {})
+        for place, known in mine.items():
+            if known is not None:
+                known.update(dict.fromkeys(filter(None, batch.cells(place))))
+                mine[place] = known if len(known) <= _MOST_CELLS else None
+        on_batch()
+    return [
+        CellSurvey(name, {place: None if known is None else tuple(known) for place, known in columns.items()})
+        for name, columns in found.items()
+    ]
+
+
 def planned_statements(
     task: WriteTask, tables: Iterable[TableBatch], problem: Problem
 ) -> Iterator[list[StatementColumn]]:
@@ -114,7 +153,7 @@ def _writer(table: SourceTable, plan: Plan, problem: Problem) -> Callable[[Sourc
         return lambda table, batch: edges.statements(rows.edges(table, batch))
     writer = TableWriter(table, plan, problem)
     width = len(plan.columns) - len(plan.joined)
-    return lambda _, batch: writer.statements(batch.with_joined(plan.joined, width))
+    return lambda _, batch: writer.statements(batch.without(plan.left_out).with_joined(plan.joined, width))
 
 
 def plan_sources(
@@ -143,6 +182,7 @@ def plan_sources(
     joined = _with_joined(found, plans, surveyed, options)
     if joined is not None:
         tables, plans = joined, plan_tables(joined, edges, options)
+    plans = _with_near(found, tables, plans, surveyed, options)
     tasks: dict[Source, dict[str, Plan]] = {}
     for (source, table), plan in zip(found, plans, strict=True):
         tasks.setdefault(source, {})[table.name] = plan
@@ -150,6 +190,29 @@ def plan_sources(
         report_of(table, plan, edges.get(place)) for place, (table, plan) in enumerate(zip(tables, plans, strict=True))
     )
     return {source: WriteTask(each) for source, each in tasks.items()}, reports
+
+
+def _with_near(
+    found: Sequence[tuple[Source, TableSurvey]],
+    tables: Sequence[TableSurvey],
+    plans: Sequence[Plan],
+    surveyed: Callable[[Source, SurveyTask], Sequence[Surveyed]],
+    options: TableOptions,
+) -> tuple[Plan, ...]:
+    """Return plans that say which columns are almost links."""
+    links = list(near_links(tables, plans, options))
+    wanted: dict[int, set[int]] = {}
+    for link in links:
+        wanted.setdefault(link.table, set()).add(link.column)
+        wanted.setdefault(link.to, set()).add(link.key)
+    cells: dict[tuple[int, int], Sequence[str]] = {}
+    for source, mine in _by_file(found, wanted):
+        task = SurveyTask(options, cells={name: tuple(sorted(wanted[place])) for name, place in mine.items()})
+        for survey in surveyed(source, task):
+            if isinstance(survey, CellSurvey):
+                said = {place: known for place, known in survey.cells.items() if known is not None}
+                cells |= {(mine[survey.table], place): known for place, known in said.items()}
+    return with_near(tables, plans, links, cells)
 
 
 def _by_file(

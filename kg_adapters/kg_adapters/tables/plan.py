@@ -1,18 +1,18 @@
 """Plan what becomes of all tables of an import: ids, names, and where each column leads."""
 
 import re
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
+from kg_adapters.errors import InvalidSource
+from kg_adapters.tables.distinct_texts import Hashes
 from kg_adapters.tables.edges import EdgeColumns, EdgePlan, EdgeSurvey, edge_columns
 from kg_adapters.tables.iris import ENTITY, own_space
 from kg_adapters.tables.links import (
-    SHARE,
     Match,
     Near,
     SampledColumns,
@@ -26,17 +26,9 @@ from kg_adapters.tables.links import (
 )
 from kg_adapters.tables.options import TableOptions, names_column
 from kg_adapters.tables.rows import SEVERAL, Joined
-from kg_adapters.tables.survey import (
-    ID_NAMES,
-    NAMES,
-    SEPARATORS,
-    SUREST_ID_NAMES,
-    WHOLE,
-    ColumnSurvey,
-    Hashes,
-    TableSurvey,
-)
+from kg_adapters.tables.survey import ID_NAMES, NAMES, SEPARATORS, SUREST_ID_NAMES, WHOLE, ColumnSurvey, TableSurvey
 from kg_adapters.tables.values import ADDRESS, INTEGER, TEXT, Kind, words_of
+from kg_boundary.shown import in_quotes
 
 Role: TypeAlias = Literal["id", "label", "description", "alias", "value", "link", "empty", "unused"]
 
@@ -67,6 +59,8 @@ class LinkPlan:
         matched: How many of them are ids of rows.
         declared: Whether the source declares it.
         unmatched: The others, as hashes.
+        spelled: Values that are spelled in another way than the ids that they mean, each with its id.
+        node_class: The class of the entities that its values become; nothing where they are ids of rows.
     """
 
     table: str
@@ -76,6 +70,8 @@ class LinkPlan:
     matched: int
     declared: bool = False
     unmatched: frozenset[int] = field(default=frozenset(), compare=False, repr=False)
+    spelled: Mapping[str, str] = field(default_factory=dict[str, str], compare=False, repr=False)
+    node_class: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +86,9 @@ class ColumnPlan:
         link: Where it leads, if it does.
         joined: Whether it is made of other columns.
         near: A link that would have been made if more of its values were ids.
+        units: The signs of money and percent in its cells.
+        misfits: How many of its cells are not of its kind, which was chosen; they are texts.
+        is_value: Whether it is a value of its row; a column of ids may be one too.
     """
 
     name: str
@@ -99,6 +98,9 @@ class ColumnPlan:
     link: LinkPlan | None = None
     joined: bool = False
     near: Near | None = None
+    units: tuple[str, ...] = ()
+    misfits: int = 0
+    is_value: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,7 @@ class TablePlan:
         space: What the IRIs of rows begin with.
         joined: What each of the last columns is made of that the source does not have.
         full_name: The columns with the given and the family name of each row; none where one column names it.
+        left_out: The lines of rows that are left out, since they sum others.
     """
 
     columns: tuple[ColumnPlan, ...]
@@ -118,6 +121,7 @@ class TablePlan:
     space: str
     joined: Joined = ()
     full_name: tuple[int, ...] = ()
+    left_out: frozenset[int] = frozenset()
 
     def place_of(self, role: Role) -> int | None:
         """Return the first column with a role."""
@@ -141,7 +145,20 @@ def plan_tables(
         InvalidSource: A column that was named is in no table.
     """
     options.check([(table.name, table.names) for table in tables])
+    for table in tables:
+        for column in table.columns:
+            _check_misfits(table, column)
     return _Planning(tables, edges, options).plans()
+
+
+def _check_misfits(table: TableSurvey, column: ColumnSurvey) -> None:
+    wrong = column.misfits
+    if wrong.count * 2 > column.values:
+        raise InvalidSource(
+            f"{table.source.place(wrong.line)}: {in_quotes(wrong.example)} is not of the kind that was chosen for "
+            f"{in_quotes(column.name)}, nor are {wrong.count:,} of its {column.values:,} values. Choose another kind, "
+            "or none."
+        )
 
 
 def edges_in(table: TableSurvey, options: TableOptions) -> EdgeColumns | None:
@@ -149,57 +166,6 @@ def edges_in(table: TableSurvey, options: TableOptions) -> EdgeColumns | None:
     source = table.source
     rows = source.nested or source.key or source.links or options.id_column(table.name, table.names) is not None
     return None if rows else edge_columns(table)
-
-
-_MOST_GROUPS: Final = 10
-
-
-def joined_groups(table: TableSurvey, others: Sequence[TableSurvey]) -> Joined:
-    """Return the pairs of columns that may be an id together that another table refers to; the likeliest first."""
-    if table.source.nested:
-        return ()
-    found = set[tuple[int, tuple[int, int]]]()
-    for other in others:
-        there = {column.name: column for column in other.columns}
-        held = sorted(
-            (len(column.distinct), place)
-            for place, column in enumerate(table.columns)
-            if column.distinct is not None and _holds(column, there.get(column.name))
-        )
-        found.update(_smallest_pairs(held, table.rows))
-    return tuple(pair for _, pair in sorted(found)[:_MOST_GROUPS])
-
-
-def _smallest_pairs(columns: Sequence[tuple[int, int]], least: int) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Yield the products of the sizes of two columns, and their places; for each column the smallest that suffice.
-
-    Args:
-        columns: The size and the place of each column with values, sorted.
-        least: The least product that suffices.
-    """
-    for number, (size, place) in enumerate(columns):
-        enough = bisect_left(columns, (-(-least // size), 0), lo=number + 1)
-        for other_size, other in columns[enough : enough + _MOST_GROUPS]:
-            yield size * other_size, (min(place, other), max(place, other))
-
-
-def referring_groups(table: TableSurvey, keys: Sequence[tuple[TableSurvey, Joined]]) -> Joined:
-    """Return the columns of a table that may refer to columns of others that are an id together."""
-    there = {column.name: column for column in table.columns}
-    referring = (
-        tuple(table.names.index(owner.names[place]) for place in group)
-        for owner, groups in keys
-        for group in groups
-        if all(_holds(owner.columns[place], there.get(owner.names[place])) for place in group)
-    )
-    return tuple(dict.fromkeys(referring))
-
-
-def _holds(column: ColumnSurvey, other: ColumnSurvey | None) -> bool:
-    """Return whether a column holds nearly all values of another one."""
-    if other is None or column.joined or column.several or column.says_nothing or column.distinct is None:
-        return False
-    return match_of(other, Target("", "", column.distinct, False, False), "").share >= SHARE
 
 
 class _Planning:
@@ -221,7 +187,7 @@ class _Planning:
         self._places = [(place, each) for place in rows for each in range(len(tables[place].columns))]
         self._sampled = SampledColumns([tables[place].columns[each] for place, each in self._places])
         self._keys = {place: self._key(place, candidates) for place in rows}
-        self._targets = {place: _target(tables[place], key) for place, key in self._keys.items() if key is not None}
+        self._targets = {place: target_of(tables[place], key) for place, key in self._keys.items() if key is not None}
         self._shared = defaultdict[tuple[int, int], list[Target]](list)
         for target in self._targets.values():
             for column in self._sharing(target):
@@ -229,14 +195,17 @@ class _Planning:
 
     def plans(self) -> tuple[Plan, ...]:
         """Return what becomes of each table."""
-        return tuple(
+        plans = [
             self._edge_plan(table, self._edges[place]) if place in self._edges else self._table_plan(place)
             for place, table in enumerate(self._tables)
-        )
+        ]
+        rows = [plan for plan in plans if isinstance(plan, TablePlan)]
+        links = {column.name for plan in rows for column in plan.columns if column.link is not None}
+        return tuple(_without_values(plan, links) if isinstance(plan, TablePlan) else plan for plan in plans)
 
     def _candidates(self, table: TableSurvey) -> Iterator[int]:
         """Yield the columns that may hold the ids of rows; that which was chosen alone."""
-        if table.source.nested:
+        if table.source.nested or self._options.numbers_rows(table.name, table.names):
             return
         chosen = self._options.id_column(table.name, table.names) or table.source.key
         if chosen is not None:
@@ -277,14 +246,14 @@ class _Planning:
             if owner is table or not names_table(column.name, owner.name):
                 continue
             for each in places:
-                match = match_of(column, _target(owner, each), "")
+                match = match_of(column, target_of(owner, each), "")
                 if match.matched == match.distinct:
                     return True
         return False
 
     def _references(self, place: int, key: int) -> int:
         """Return how many columns would refer to a table's rows if its ids were in this column."""
-        target = _target(self._tables[place], key)
+        target = target_of(self._tables[place], key)
         return sum(
             best_match(self._tables[other].name, self._tables[other].columns[each], [target], _SEPARATORS) is not None
             for other, each in self._sharing(target)
@@ -298,9 +267,14 @@ class _Planning:
     def _table_plan(self, place: int) -> TablePlan:
         table, key = self._tables[place], self._keys[place]
         plain = [column.plain for column in table.columns]
-        others = [each for each in range(len(plain)) if each != key]
+        others = [each for each in range(len(plain)) if each != key and not self._is_chosen(table, each)]
         columns = [self._column(place, each) for each in range(len(plain))]
-        linked = {each for each, column in enumerate(columns) if column.link is not None and column.link.declared}
+        linked = {
+            each
+            for each, column in enumerate(columns)
+            if (link := column.link) is not None
+            and (link.declared or self._options.link_of(table.name, table.names[each]))
+        }
         label = next((each for name in NAMES for each in others if plain[each] == name and each not in linked), None)
         parts = [each for names in _FULL_NAME for each in others if plain[each] in names]
         # A person's title is no name.
@@ -316,13 +290,34 @@ class _Planning:
             key: "id",
         }
         columns = [
-            replace(column, role=roles[each], link=column.link if each in linked else None, separator="")
+            replace(
+                column, role=roles[each], link=column.link if each in linked else None, separator="", is_value=False
+            )
             if each in roles
             else column
             for each, column in enumerate(columns)
         ]
-        own = key is None or _target(table, key).own
-        return TablePlan(tuple(columns), key, own_space(table.name) if own else ENTITY, table.joined, full_name)
+        for each in (key, label):
+            if each is not None and each not in linked and self._is_value(table, table.columns[each]):
+                columns[each] = replace(_value(table.columns[each]), role=roles[each], near=columns[each].near)
+        own = key is None or target_of(table, key).own
+        space = own_space(table.name) if own else ENTITY
+        left_out = frozenset[int]() if self._options.keep_totals else frozenset(row.line for row in table.odd.sums)
+        return TablePlan(tuple(columns), key, space, table.joined, full_name, left_out)
+
+    def _is_chosen(self, table: TableSurvey, place: int) -> bool:
+        """Return whether it was said that a column holds something else than texts or names."""
+        name = table.names[place]
+        made = self._options.makes_nodes(table.name, name)
+        return made or not {TEXT}.issuperset(self._options.kind_of(table.name, name))
+
+    def _is_value(self, table: TableSurvey, column: ColumnSurvey) -> bool:
+        """Return whether the ids or names of rows are values too, as the years of a time series are."""
+        if self._options.kind_of(table.name, column.name):
+            return True
+        # What is called a name is asked for as such.
+        called = column.plain in {*ID_NAMES, *NAMES} or words_of(column.name)[-1:] in {("id",), ("key",)}
+        return not (called or column.joined or column.kind == ADDRESS)
 
     def _column(self, place: int, each: int) -> ColumnPlan:
         """Return what becomes of a column that is neither id nor name."""
@@ -334,10 +329,8 @@ class _Planning:
         if not column.count or (column.says_nothing and not chosen):
             return ColumnPlan(column.name, "empty")
         separator = self._options.separator_of(table.name, column.name) or (SEVERAL if column.several else "")
-        to, at = table.source.links.get(column.name, ("", ""))
-        if to and not at:
-            rows = len(column.parts.get(SEVERAL, column.distinct if column.distinct is not None else ()))
-            link = LinkPlan(to, at, own_space(to), rows, rows, declared=True)
+        link = self._certain_link(table, column)
+        if link is not None:
             return ColumnPlan(column.name, "link", TEXT, separator, link)
         if _ALIASES.fullmatch(column.plain) is not None:
             found = separator or next((sign for sign in SEPARATORS if sign in column.parts), "")
@@ -346,8 +339,18 @@ class _Planning:
         if match is None:
             may_link = self._options.may_link(table.name, column.name)
             near = near_match(table.name, column, self._shared[place, each]) if may_link else None
-            return ColumnPlan(column.name, "value", column.kind, separator, near=near)
+            return replace(_value(column), separator=separator, near=near)
         return ColumnPlan(column.name, "link", TEXT, match.separator, _link(table, column, match))
+
+    def _certain_link(self, table: TableSurvey, column: ColumnSurvey) -> LinkPlan | None:
+        """Return where a column leads to what is nested in its rows, or to entities that its values become."""
+        to, at = table.source.links.get(column.name, ("", ""))
+        if to and not at:
+            rows = len(column.parts.get(SEVERAL, column.distinct if column.distinct is not None else ()))
+            return LinkPlan(to, at, own_space(to), rows, rows, declared=True)
+        if self._options.makes_nodes(table.name, column.name):
+            return LinkPlan(column.name, "", own_space(column.name), 0, 0, node_class=column.name)
+        return None
 
     def _joined_column(self, place: int, each: int) -> ColumnPlan:
         """Return what becomes of a column that is made of others: it is named after the rows that it leads to."""
@@ -368,7 +371,8 @@ class _Planning:
         column = table.columns[each]
         wanted = options.link_of(table.name, column.name)
         declared = table.source.links.get(column.name)
-        if not wanted and not options.may_link(table.name, column.name):
+        chosen = options.kind_of(table.name, column.name)
+        if not wanted and (chosen or not options.may_link(table.name, column.name)):
             return None
         for target in self._targets.values():
             if wanted and names_column(wanted, target.table, target.column):
@@ -376,8 +380,6 @@ class _Planning:
                 return match_of(column, target, separator or whole)
             if not wanted and declared == (target.table, target.column):
                 return match_of(column, target, separator)
-        if options.kind_of(table.name, column.name):
-            return None
         separators = (separator,) if separator or column.joined else _SEPARATORS
         return best_match(table.name, column, self._shared[place, each], separators)
 
@@ -404,12 +406,26 @@ class _Planning:
 _LEAST_KNOWN: Final = 0.95
 
 
-def _target(table: TableSurvey, place: int) -> Target:
+def target_of(table: TableSurvey, place: int) -> Target:
+    """Return a column as one of ids that others may refer to."""
     column = table.columns[place]
     ids = np.zeros(0, np.int64) if column.distinct is None else column.distinct
     # Every table numbers its rows from the start, as databases number keys; other ids mean the same everywhere.
     own = column.counted or column.joined or column.name == table.source.key
     return Target(table.name, column.name, ids, column.counted, own)
+
+
+def _without_values(plan: TablePlan, links: Collection[str]) -> TablePlan:
+    """Return a plan in which ids are no values that are called like links to them."""
+    columns = (
+        replace(each, is_value=False) if each.role == "id" and each.name in links else each for each in plan.columns
+    )
+    return replace(plan, columns=tuple(columns))
+
+
+def _value(column: ColumnSurvey) -> ColumnPlan:
+    units = column.reading.units if column.reading is not None else ()
+    return ColumnPlan(column.name, "value", column.kind, units=units, misfits=column.misfits.count, is_value=True)
 
 
 def _link(table: TableSurvey, column: ColumnSurvey, match: Match) -> LinkPlan:

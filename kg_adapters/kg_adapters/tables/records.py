@@ -9,15 +9,16 @@ from typing import IO, Final, TypeAlias
 from kg_adapters.files.rdf import Problem
 from kg_adapters.files.sources import ENTRIES, JSON_LINES, Source
 from kg_adapters.open_options import ReadingLimits, Refused, setting
-from kg_adapters.tables.rows import SEVERAL, Batch, SourceTable, TableBatch, check_width, is_batch, stem_of
-from kg_adapters.tables.survey import NAMES, SUREST_ID_NAMES, plain
+from kg_adapters.tables.rows import SEVERAL, Batch, Repeats, SourceTable, TableBatch, check_width, is_batch, stem_of
+from kg_adapters.tables.survey import ID_NAMES, NAMES, plain
 from kg_boundary.json_stream import BrokenJson, Json, JsonStream
 from kg_boundary.shown import in_quotes, listed
 
 _MOST_TABLES: Final = 1_000
 _MOST_ENTRIES: Final = 1_000_000
 _HELD: Final = 1 << 24
-_IDS: Final = frozenset({*SUREST_ID_NAMES, "key", "keyof"})
+_NAMED: Final = frozenset({*ID_NAMES, "keyof", *NAMES})
+"""What an object has that stands for one thing wherever it is, if all of its content is the same."""
 _MAIN_NAMES: Final = ("common", "default", "en", "full", "name", "label", "text", "value")
 _WRAPPERS: Final = frozenset({"data", "results", "items", "records", "rows", "features", "values", "entries", "list"})
 
@@ -30,6 +31,11 @@ class _Growing:
     Args:
         name: What it is called.
         nested: Whether its rows are parts of those of another.
+
+    Attributes:
+        numbers: The keys with numbers as such, not as texts.
+        count: How many rows it has.
+        repeats: How many further records are equal to one of these.
     """
 
     def __init__(self, name: str, *, nested: bool) -> None:
@@ -38,10 +44,12 @@ class _Growing:
         self._places: dict[tuple[str, bool], int] = {}
         self._headers: dict[str, None] = {}
         self.links: dict[str, tuple[str, str]] = {}
+        self.numbers: set[str] = set()
         self._rows: list[dict[int, str]] = []
         self._lines: list[int] = []
         self._characters = 0
         self.count = 0
+        self.repeats = Repeats()
 
     def place(self, key: str, leads_to: str = "") -> int:
         """Return the column of a key; nested values have a separate column."""
@@ -80,7 +88,18 @@ class _Growing:
             shown = f"{path}, {self.name}" if self.nested else path
             links = self.links.copy()
             headers = tuple(self._headers)
-            table = SourceTable(self.name, shown, headers, unit, several=True, nested=self.nested, links=links)
+            exact = frozenset(headers[self.place(key)] for key in self.numbers)
+            table = SourceTable(
+                self.name,
+                shown,
+                headers,
+                unit,
+                several=True,
+                nested=self.nested,
+                links=links,
+                exact=exact,
+                repeats=self.repeats,
+            )
             yield table, Batch(lines, columns, even=True)
 
 
@@ -150,9 +169,12 @@ class RecordTables:
                 texts = _main_name(value)
             if cell := self._cell(SEVERAL.join(texts), line, key):
                 row[table.place(key)] = cell
+                if key not in table.numbers and any(map(_is_number, value if isinstance(value, list) else [value])):
+                    table.numbers.add(key)
             if objects:
                 below = self._table(f"{table.name}.{key}", nested=True)
-                add = self._entry if isinstance(value, dict) and all(map(_has_id, objects)) else self._add
+                # In a list, equal objects may be several, such as the lines of orders.
+                add = self._entry if isinstance(value, dict) and all(map(_is_named, objects)) else self._add
                 numbers = [str(add(below, line, each)) for each in objects]
                 row[table.place(key, below.name)] = SEVERAL.join(numbers)
         if table.nested and len(row) == 1 and not table.links:
@@ -173,6 +195,8 @@ class RecordTables:
             number = self._add(table, line, record)
             if len(self._entries) < _MOST_ENTRIES:
                 self._entries[said] = number
+        else:
+            table.repeats.count += 1
         return number
 
     def _cell(self, cell: str, line: int, key: str) -> str:
@@ -199,8 +223,12 @@ def _is_by_key(value: Record) -> bool:
     return bool(value) and all(isinstance(each, dict) for each in value.values())
 
 
-def _has_id(record: Record) -> bool:
-    return any(plain(key) in _IDS for key in record)
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_named(record: Record) -> bool:
+    return any(plain(key) in _NAMED for key in record)
 
 
 def _text(value: Json) -> str:

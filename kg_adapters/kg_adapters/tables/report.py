@@ -31,6 +31,7 @@ class LinkReport:
         undo: The option that makes the column values again.
         declared: Whether the source declares the link.
         nested: Whether it leads to what is nested in the row, not to ids.
+        made: Whether it leads to entities that its values became.
     """
 
     column: str
@@ -43,16 +44,17 @@ class LinkReport:
     undo: str
     declared: bool = False
     nested: bool = False
+    made: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Columns with values that were left out, or that were read as text.
+    """What was left out of a table, or may have been misread.
 
     Args:
-        columns: The columns.
-        why: What was left out, and why.
-        option: The option that keeps it; nothing where there is nothing to keep.
+        columns: The columns, or the rows.
+        why: What was done with them, and why.
+        option: The option that changes it; nothing where there is none.
     """
 
     columns: tuple[str, ...]
@@ -78,6 +80,9 @@ class TableReport:
         columns: The other columns, or the relations of edges, by the kind of their values.
         constant: Those with one value in all of the first rows.
         left_out: What was left out.
+        numbers: The columns of numbers that could be misread, each with how one of them is read: `1.200 is 1,200`.
+        doubts: What should be checked: numbers that could be others, almost numbers, almost links, rows that differ.
+        repeats: How many further nested objects are equal to one of its rows.
         repeated: Which rows have the same id, and what was done about it; else empty.
     """
 
@@ -94,17 +99,35 @@ class TableReport:
     columns: tuple[tuple[str, tuple[str, ...]], ...] = ()
     constant: frozenset[str] = frozenset()
     left_out: tuple[LeftOut, ...] = ()
+    numbers: tuple[tuple[str, str], ...] = ()
+    doubts: tuple[LeftOut, ...] = ()
+    repeats: int = 0
     repeated: str = ""
 
-    def lines(self) -> Iterator[str]:
-        """Yield the lines that people read."""
-        if self.repeated:
-            yield self.repeated
+    def lines(self, *, whole: bool = True) -> Iterator[str]:
+        """Yield the lines that people read.
+
+        Args:
+            whole: Whether also those that nobody needs to check.
+        """
         yield f"{self.path}: {self._rows()}."
+        if self.numbers:
+            yield f"  numbers: {listed((f'{_header(name)} ({told})' for name, told in self.numbers), ', ')}"
+        yield from map(_left_line, self.doubts)
+        if self.repeated:
+            yield f"  {self.repeated}"
+        if whole:
+            yield from self._rest()
+
+    def _rest(self) -> Iterator[str]:
+        """Yield the lines of links and of other columns."""
         for link in self.links:
             share = f"{link.share:.0%}".replace("100%", "all" if link.matched == link.values else ">99%")
             rest = link.values - link.matched
             behind = f"; {counted(rest, 'other has', 'others have')} no row there" if rest else ""
+            if link.made:
+                yield f"  {_header(link.column)}: each value is an entity of this class"
+                continue
             if link.nested:
                 yield f"  {_header(link.column)} → {_header(link.to)}: {counted(link.values, 'nested object')}"
                 continue
@@ -114,24 +137,29 @@ class TableReport:
                 f"  {_header(link.column)} → {_header(link.to)}: {share} of {counted(link.values, 'value')}, such as "
                 f"{in_quotes(link.example)}{several}{declared}{behind} ({_option(link.undo)})"
             )
+        told = dict(self.numbers)
         for kind, names in self.columns:
-            yield f"  {kind}: {listed(map(_header, names), ', ')}"
-        for each in self.left_out:
-            option = f" ({_option(each.option)})" if each.option else ""
-            yield f"  {each.why}: {listed(map(_header, each.columns), ', ')}{option}"
+            if others := [name for name in names if name not in told]:
+                yield f"  {kind}: {listed(map(_header, others), ', ')}"
+        yield from map(_left_line, self.left_out)
 
     def _rows(self) -> str:
         if self.edges:
             return f"{counted(self.rows, 'edge')}, one in each row"
         if self.nested:
-            return counted(self.rows, "nested object") + (
-                f"; name: {_header(self.label)}" if self.label is not None else ""
-            )
+            different = f", different ones of {self.rows + self.repeats:,}" if self.repeats else ""
+            name = f"; name: {_header(self.label)}" if self.label is not None else ""
+            return f"{counted(self.rows, 'nested object')}{different}{name}"
         about = [f"id: {_header(self.id)}" if self.id is not None else f"numbered, 'row 1' to 'row {self.rows}'"]
         about += [f"name: {_header(self.label)}"] if self.label is not None else []
         about += [f"description: {_header(self.description)}"] if self.description is not None else []
         about += [f"other names: {listed(map(_header, self.aliases), ', ')}"] if self.aliases else []
         return f"{counted(self.rows, 'entity', 'entities')}, one in each row; {listed(about, '; ')}"
+
+
+def _left_line(left: LeftOut) -> str:
+    option = f" ({_option(left.option)})" if left.option else ""
+    return f"  {left.why}: {listed(map(_header, left.columns), ', ')}{option}"
 
 
 def report_of(table: TableSurvey, plan: Plan, edges: EdgeSurvey | None) -> TableReport:
@@ -141,12 +169,12 @@ def report_of(table: TableSurvey, plan: Plan, edges: EdgeSurvey | None) -> Table
     columns = list(zip(table.columns, plan.columns, strict=True))
     kinds: dict[str, list[str]] = {}
     for _, column in columns:
-        if column.role == "value":
+        if column.is_value:
             kinds.setdefault(_kind_name(column), []).append(column.name)
     return TableReport(
         table.source.path,
         table.name,
-        table.rows,
+        table.rows - len(plan.left_out),
         nested=table.source.nested,
         id=None if plan.key is None else table.names[plan.key],
         label=" ".join(table.names[each] for each in plan.full_name) or _named(plan, "label"),
@@ -160,6 +188,13 @@ def report_of(table: TableSurvey, plan: Plan, edges: EdgeSurvey | None) -> Table
         columns=tuple((kind, tuple(names)) for kind, names in kinds.items()),
         constant=frozenset(survey.name for survey in table.columns if len(survey.examples) < 2),
         left_out=tuple(_left_out(table.name, columns)),
+        numbers=tuple(
+            (survey.name, survey.reading.told)
+            for survey, column in columns
+            if column.is_value and survey.reading is not None and survey.reading.says_more
+        ),
+        doubts=(*_doubts(table, columns), *_odd_rows(table, plan)),
+        repeats=table.source.repeats.count,
         repeated=_repeated(table, plan),
     )
 
@@ -209,6 +244,7 @@ def _link_report(table: str, survey: ColumnSurvey, column: ColumnPlan, link: Lin
         _flag("--no-link", f"{table}.{column.name}"),
         link.declared,
         not link.column,
+        bool(link.node_class),
     )
 
 
@@ -223,14 +259,56 @@ def _left_out(table: str, columns: Sequence[tuple[ColumnSurvey, ColumnPlan]]) ->
     )
     if blank:
         yield LeftOut(blank, "cells with NA or the like, left out", _flag("--column", f"{table}.{blank[0]}=text"))
-    for _, column in columns:
-        if (near := column.near) is not None:
-            why = f"{near.matched} of {near.distinct} values are ids of {_header(near.to)}, too few for a link"
-            yield LeftOut((column.name,), why, _flag("--link", f"{table}.{column.name}={near.to}"))
+    recurring = tuple(survey.name for survey, column in columns if _recurs(survey, column))
+    if recurring and not any(column.link is not None for _, column in columns):
+        yield LeftOut(recurring, "texts that recur, and could be entities", _flag("--node", f"{table}.{recurring[0]}"))
     dates = tuple(column.name for survey, column in columns if survey.ambiguous and column.role == "value")
     if dates:
         option = _flag("--column", f"{table}.{dates[0]}=dmy")
         yield LeftOut(dates, "dates read as text, since day or month may come first", f"{option} or =mdy")
+
+
+def _recurs(survey: ColumnSurvey, column: ColumnPlan) -> bool:
+    """Return whether the texts of a column stand in so many rows each that they may name things."""
+    distinct = 0 if survey.distinct is None else len(survey.distinct)
+    return column.role == "value" and column.kind == TEXT and not column.separator and 1 < distinct * 2 <= survey.count
+
+
+def _doubts(table: TableSurvey, columns: Sequence[tuple[ColumnSurvey, ColumnPlan]]) -> Iterator[LeftOut]:
+    """Yield what may have been misread in columns."""
+    for survey, column in columns:
+        name, reading, wrong = f"{table.name}.{column.name}", survey.reading, survey.misfits
+        if column.is_value and reading is not None and reading.is_guess:
+            other = "1.200,00" if reading.mark == "." else "1,200.00"
+            why = f"numbers that could also be read as {reading.other}, which nothing in the file decides"
+            yield LeftOut((column.name,), why, _flag("--numbers", f"{name}={other}"))
+        if wrong.count:
+            place = f"such as {in_quotes(wrong.example)} in {table.source.unit} {wrong.line:,}"
+            why = f"{counted(wrong.count, 'value is', 'values are')} no {column.kind.name} and kept as text, {place}"
+            yield LeftOut((column.name,), why)
+        if column.is_value and survey.odd is not None:
+            text, few, of = survey.odd
+            why = f"text, though only {few:,} of {of:,} values looked at are no numbers, such as {in_quotes(text)}"
+            yield LeftOut((column.name,), why, _flag("--column", f"{name}=number"))
+        if (near := column.near) is not None:
+            why = f"{near.matched} of {near.distinct} values are ids of {_header(near.to)}, too few for a link"
+            if near.spelled is not None:
+                cell, key = map(in_quotes, near.spelled)
+                how = f"some with other case, blanks or leading zeros, such as {cell} for {key}"
+                why = f"{near.matched} of {near.distinct} values are ids of {_header(near.to)}, {how}"
+            yield LeftOut((column.name,), why, _flag("--link", f"{name}={near.to}"))
+
+
+def _odd_rows(table: TableSurvey, plan: TablePlan) -> Iterator[LeftOut]:
+    """Yield the rows that are not like the others."""
+    odd, unit = table.odd, table.source.unit
+    for rows, why, option in (
+        (odd.sums if plan.left_out else (), "left out, as these rows sum the ones above", "--keep-totals"),
+        ((*(() if plan.left_out else odd.sums), *odd.called_sums), "rows that look like totals count as any other", ""),
+        (odd.remarks, "rows with a first cell only count as any other", ""),
+    ):
+        if rows:
+            yield LeftOut(tuple(f"{unit} {row.line:,}, {in_quotes(row.text)}" for row in rows), why, option)
 
 
 def _repeated(table: TableSurvey, plan: TablePlan) -> str:
@@ -240,7 +318,8 @@ def _repeated(table: TableSurvey, plan: TablePlan) -> str:
     if place is None or repeat is None:
         return ""
     source = table.source
-    said = f"{source.place(repeat[1])}: the {_header(table.names[place])} is that of {source.unit} {repeat[0]:,}"
+    lines = f"{source.unit} {repeat[0]:,} and {source.unit} {repeat[1]:,}"
+    said = f"{_header(table.names[place])} is the same in {lines}"
     if plan.key is not None:
         return f"{said}; rows with the same id become one entity."
     flag = _flag("--id-column", table.names[place])

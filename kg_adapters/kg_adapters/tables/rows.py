@@ -3,7 +3,7 @@
 import csv
 import io
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -19,6 +19,17 @@ Joined: TypeAlias = tuple[tuple[int, ...], ...]
 """Columns that are an id together, for each further column that is made of them."""
 
 
+@dataclass(slots=True)
+class Repeats:
+    """Counts records that are equal to others.
+
+    Attributes:
+        count: How many there are so far.
+    """
+
+    count: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class SourceTable:
     """What a source declares about a table.
@@ -29,13 +40,15 @@ class SourceTable:
         columns: The headers, none twice. Of records, those met so far; further ones come behind them.
         unit: What the numbers of rows count, for messages.
         first: The header as it was written, and its line, where it might be a row.
-        commas: Whether numbers may have a decimal comma.
+        commas: Whether numbers have a decimal comma where nothing in the table shows it.
+        exact: The columns with numbers that the source has as such, not as texts.
         several: Whether cells may hold several values, separated by `SEVERAL`.
         nested: Whether its rows are parts of the rows of another table, which lead to them; they are numbered.
         key: The column that the source declares to hold the ids of rows, which are valid in this table only.
         links: The table and column that the source declares each of these columns to refer to; no column where cells
             hold the numbers of rows.
         joined: The headers of columns that are made of others.
+        repeats: The further records that are equal to one of its rows, and not rows themselves.
     """
 
     name: str
@@ -44,11 +57,13 @@ class SourceTable:
     unit: str = "line"
     first: tuple[int, tuple[str, ...]] | None = None
     commas: bool = False
+    exact: Collection[str] = ()
     several: bool = False
     nested: bool = False
     key: str | None = None
     links: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     joined: tuple[str, ...] = ()
+    repeats: Repeats = field(default_factory=Repeats)
 
     def place(self, row: int) -> str:
         """Return how messages name a row."""
@@ -76,6 +91,14 @@ class Batch:
     def joined(self, group: Sequence[int]) -> Sequence[str]:
         """Return the cells of several columns as one."""
         return list(map(joined_cell, zip(*map(self.cells, group), strict=True)))
+
+    def without(self, lines: Collection[int]) -> "Batch":
+        """Return the same rows without those of some lines."""
+        if not lines or not any(line in lines for line in self.lines):
+            return self
+        kept = [place for place, line in enumerate(self.lines) if line not in lines]
+        columns = tuple([cells[place] for place in kept] for cells in self.columns)
+        return Batch([self.lines[place] for place in kept], columns, self.even)
 
     def with_joined(self, groups: Joined, width: int) -> "Batch":
         """Return the same rows with a further column for each group of the first columns."""
@@ -191,7 +214,7 @@ def csv_batches(source: Source, stream: IO[bytes], problem: Problem, limits: Rea
         return
     check_width(len(cells), f"line {line:,}: it")
     table = SourceTable(
-        stem_of(source.name), str(path), distinct(cells), first=(line, tuple(cells)), commas=file.sign in ";\t|"
+        stem_of(source.name), str(path), distinct(cells), first=(line, tuple(cells)), commas=file.sign == ";"
     )
     empty = True
     for each in batches(table, rows, problem):

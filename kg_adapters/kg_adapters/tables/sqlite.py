@@ -42,6 +42,7 @@ class _Schema:
         computed: Those that are not.
         key: The columns of its primary key.
         links: By its columns, the table and the columns that they refer to; none where these are its primary key.
+        truths: Its columns of truth values, which are 0 and 1.
     """
 
     name: str
@@ -49,6 +50,7 @@ class _Schema:
     computed: tuple[str, ...]
     key: tuple[str, ...]
     links: Mapping[tuple[str, ...], tuple[str, tuple[str, ...]]]
+    truths: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +154,13 @@ def _schemas(database: sqlite3.Connection, path: Path, note: Callable[[str], Non
 
 
 def _schema(database: sqlite3.Connection, name: str) -> _Schema:
-    columns, computed, key = list[str](), list[str](), dict[int, str]()
-    for _, column, _, _, _, place, hidden in database.execute(f"PRAGMA table_xinfo({_quoted(name)})"):
+    columns, computed, key, truths = list[str](), list[str](), dict[int, str](), set[str]()
+    for _, column, kind, _, _, place, hidden in database.execute(f"PRAGMA table_xinfo({_quoted(name)})"):
         (computed if hidden == _VIRTUAL_COLUMN else columns).append(str(column))
         if place:
             key[int(place)] = str(column)
+        if str(kind).lower() in {"bool", "boolean"}:
+            truths.add(str(column))
     ends: dict[int, tuple[str, list[tuple[int, str, str | None]]]] = {}
     for number, place, table, here, there, *_ in database.execute(f"PRAGMA foreign_key_list({_quoted(name)})"):
         ends.setdefault(int(number), (str(table), []))[1].append((int(place), str(here), there))
@@ -164,7 +168,8 @@ def _schema(database: sqlite3.Connection, name: str) -> _Schema:
     for table, pairs in ends.values():
         here = tuple(_spelled(column, columns) for _, column, _ in sorted(pairs))
         links[here] = (table, tuple(column for _, _, column in sorted(pairs) if column is not None))
-    return _Schema(name, tuple(columns), tuple(computed), tuple(key[place] for place in sorted(key)), links)
+    keys = tuple(key[place] for place in sorted(key))
+    return _Schema(name, tuple(columns), tuple(computed), keys, links, frozenset(truths))
 
 
 def _spelled(name: str, names: Sequence[str]) -> str:
@@ -234,6 +239,7 @@ class _Table:
         self._note = note
         self._binary = dict[str, int]()
         self._long = dict[str, int]()
+        self._exact = set[str]()
         schema = layout.schema
         self._path, self._seen = path, look(path)
         self._place = f"{path}, {schema.name}"
@@ -250,6 +256,7 @@ class _Table:
             self._place,
             (*columns, *joined),
             unit="row",
+            exact=self._exact,
             key=layout.key,
             links=layout.links,
             joined=joined,
@@ -292,6 +299,10 @@ class _Table:
         if isinstance(cell, bytes):
             self._binary[column] = self._binary.get(column, 0) + 1
             return ""
+        if not isinstance(cell, str):
+            self._exact.add(column)
+            if cell in {0, 1} and column in self._layout.schema.truths:
+                return "true" if cell else "false"
         text = cell.strip() if isinstance(cell, str) else repr(cell)
         if len(text) > self._limits.literal_bytes:
             self._long[column] = self._long.get(column, 0) + 1

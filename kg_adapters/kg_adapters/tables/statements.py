@@ -6,11 +6,12 @@ from typing import Final
 from kg_adapters.files.rdf import Problem
 from kg_adapters.files.rows import StatementColumn
 from kg_adapters.labels import RDF_TYPE
-from kg_adapters.tables.iris import ALIAS, CLASS, COMMENT, LABEL, RELATION, escaped, node_of
+from kg_adapters.tables.iris import ALIAS, CLASS, COMMENT, LABEL, RELATION, UNIT, escaped, node_of
+from kg_adapters.tables.numbers import unit_in
 from kg_adapters.tables.plan import ColumnPlan, LinkPlan, TablePlan
 from kg_adapters.tables.rows import Batch, SourceTable, blank_joined
 from kg_adapters.tables.survey import parted
-from kg_adapters.tables.values import MISSING, TEXT, is_address, writer_of
+from kg_adapters.tables.values import MISSING, TEXT, fits, is_address, writer_of
 from kg_adapters.terms import XSD_STRING
 
 _MOST_CACHED: Final = 100_000
@@ -48,7 +49,7 @@ class TableWriter:
         names |= {
             node_of(RELATION, column.name): column.name
             for column in self._plan.columns
-            if (column.role == "value" or column.link is not None) and not is_address(column.name)
+            if (column.is_value or column.link is not None) and not is_address(column.name)
         }
         return [StatementColumn(LABEL, list(names), list(names.values()), XSD_STRING.value)]
 
@@ -60,7 +61,7 @@ class TableWriter:
         whole = len(there) == len(nodes)
         for place, column in enumerate(self._plan.columns):
             cells = batch.cells(place)
-            if column.role in {"id", "label", "empty", "unused"} and column.link is None:
+            if column.role in {"id", "label", "empty", "unused"} and column.link is None and not column.is_value:
                 continue
             if not whole:
                 cells = [cell if node else "" for node, cell in zip(nodes, cells, strict=True)]
@@ -105,9 +106,35 @@ class TableWriter:
             return
         heads, tails = _said(nodes, cells, _NOTHING if column.kind == TEXT else MISSING)
         write = writer_of(column.kind)
+        if column.misfits or column.units:
+            yield from self._mixed(column, relation, heads, tails)
+            return
         if write is not None:
             tails = _each_once(write, tails)
         yield StatementColumn(relation, heads, tails, column.kind.datatype)
+
+    def _mixed(
+        self, column: ColumnPlan, relation: str, heads: list[str], tails: list[str]
+    ) -> Iterator[StatementColumn]:
+        """Yield the statements of values of which some are not of the kind of their column, or have a unit."""
+        write = writer_of(column.kind) or str
+        written = {cell: _value_of(column, cell, write) for cell in set(tails)}
+        for datatype in sorted({each for _, each in written.values()}):
+            said = [
+                (head, written[tail][0])
+                for head, tail in zip(heads, tails, strict=True)
+                if written[tail][1] == datatype
+            ]
+            yield StatementColumn(relation, [head for head, _ in said], [text for _, text in said], datatype)
+
+
+def _value_of(column: ColumnPlan, cell: str, write: Callable[[str], str]) -> tuple[str, str]:
+    """Return the text of a value and its datatype, which is the unit of a quantity."""
+    if column.misfits and not fits(column.kind, [cell]):
+        return cell, TEXT.datatype
+    # In a column with one unit, a number without it has the same.
+    unit = column.units[0] if len(column.units) == 1 else unit_in(cell) if column.units else ""
+    return write(cell), node_of(UNIT, unit) if unit else column.kind.datatype
 
 
 _NOTHING: Final = frozenset({""})
@@ -145,16 +172,22 @@ class _LinkWriter:
     def statements(self, relation: str, nodes: list[str], cells: Sequence[str]) -> Iterator[StatementColumn]:
         """Yield the statements of some cells."""
         unmatched = self._link.unmatched
-        fresh = {cell for cell in set(cells) if cell and hash(cell) in unmatched} if unmatched else set[str]()
+        said, made = set(cells) - {""}, self._link.node_class
+        fresh = said if made else {cell for cell in said if hash(cell) in unmatched} if unmatched else set[str]()
         blank = blank_joined(fresh) if self._joined else fresh & MISSING
         missing = _NOTHING | blank
         heads, ends = _said(nodes, cells, missing)
         if len(self._known) > _MOST_CACHED:
             self._known.clear()
         space, known = self._link.space, self._known
-        known |= {cell: node_of(space, cell) for cell in set(ends) if cell not in known}
+        spelled = self._link.spelled
+        known |= {cell: node_of(space, spelled.get(cell, cell)) for cell in set(ends) if cell not in known}
         yield StatementColumn(relation, heads, [known[cell] for cell in ends], None)
         names = [cell for cell in fresh - blank - self._named if not is_address(cell)]
         if names:
             self._named.update(names)
             yield StatementColumn(LABEL, [known[cell] for cell in names], names, XSD_STRING.value)
+            if made:
+                kind = CLASS + escaped(made)
+                yield StatementColumn(LABEL, [kind], [made], XSD_STRING.value)
+                yield StatementColumn(RDF_TYPE.value, [known[cell] for cell in names], [kind] * len(names), None)

@@ -3,28 +3,31 @@
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from kg_adapters.tables.distinct_texts import MOST_DISTINCT, DistinctTexts, Hashes
+from kg_adapters.tables.numbers import FileMark, Mark, NumberReading, mark_of, telling_example
 from kg_adapters.tables.options import TableOptions
 from kg_adapters.tables.rows import SEVERAL, Batch, Joined, SourceTable, blank_joined, joined_header
+from kg_adapters.tables.totals import OddRows, RowsKept
 from kg_adapters.tables.values import (
+    AS_PEOPLE_WRITE,
     BOOLEAN,
-    COMMA,
     DECIMAL,
     DOUBLE,
     MISSING,
+    NUMBERS,
     TEXT,
     Kind,
     KindSearch,
+    Misfits,
+    decimal_mark,
+    fits,
     is_address,
     words_of,
 )
-
-Hashes: TypeAlias = npt.NDArray[np.int64]
-"""Distinct texts as their hashes, sorted. They agree between processes that were started with one hash seed."""
 
 SEPARATORS: Final = ("|", ";", ",")
 WHOLE: Final = ".0"
@@ -35,15 +38,13 @@ SUREST_ID_NAMES: Final = ID_NAMES[:4]
 NAMES: Final = ("name", "label", "title", "fullname", "displayname", "preflabel", "rdfslabel")
 """How columns of names are called, the surest first."""
 _LONGEST_ID: Final = 80
-_MOST_DISTINCT: Final = 16_000_000
 _MOST_OF_TABLE: Final = 64_000_000
 """How many distinct cells of all columns of a table are collected, of 8 bytes each."""
 _MOST_PARTS: Final = 1_000_000
-_PENDING: Final = 1 << 20
 _EXAMPLES: Final = 3
 _LONGEST_EXAMPLE: Final = 40
 _SAMPLE: Final = 1_000
-_MEASURES: Final = frozenset({DECIMAL, DOUBLE, COMMA, BOOLEAN})
+_MEASURES: Final = frozenset({DECIMAL, DOUBLE, BOOLEAN})
 
 
 def plain(header: str) -> str:
@@ -70,6 +71,10 @@ class ColumnSurvey:
         several: Whether cells of records hold several values.
         repeat: The lines of the first two rows with the same cell, where the column is called as ids are.
         joined: Whether it is made of other columns.
+        reading: How its numbers are read, if they are numbers.
+        misfits: The values that are not of the kind that was chosen for it.
+        values: How many values were looked at for their kind.
+        odd: If it is text and most of its values are numbers, one that is not, and how many of how many looked at.
     """
 
     name: str
@@ -86,6 +91,10 @@ class ColumnSurvey:
     several: bool = False
     repeat: tuple[int, int] | None = None
     joined: bool = False
+    reading: NumberReading | None = None
+    misfits: Misfits = field(default_factory=Misfits)
+    values: int = 0
+    odd: tuple[str, int, int] | None = None
 
     @property
     def says_nothing(self) -> bool:
@@ -113,6 +122,7 @@ class TableSurvey:
         even: Whether all rows have as many cells as the header.
         repeated: Whether the second cell of the header is in the second column again, and half of that column repeats.
         joined: What each of the last columns is made of that the source does not have.
+        odd: Its rows that are not like the others.
     """
 
     source: SourceTable
@@ -121,6 +131,7 @@ class TableSurvey:
     even: bool = True
     repeated: bool = False
     joined: Joined = ()
+    odd: OddRows = field(default_factory=OddRows)
 
     @property
     def name(self) -> str:
@@ -146,49 +157,6 @@ def parted(cell: str, sign: str) -> list[str]:
     return [part for each in cell.split(sign) if (part := each.strip())]
 
 
-class DistinctTexts:
-    """Collects the hashes of texts.
-
-    Args:
-        most: How many distinct ones are kept.
-    """
-
-    def __init__(self, most: int = _MOST_DISTINCT) -> None:
-        self._most = most
-        self._parts: list[Hashes] = []
-        self._pending = 0
-        self.too_many = False
-
-    def add(self, texts: Collection[str]) -> None:
-        """Add texts."""
-        if self.too_many or not texts:
-            return
-        self._parts.append(np.fromiter(map(hash, texts), np.int64, len(texts)))
-        self._pending += len(texts)
-        if self._pending > max(_PENDING, len(self._parts[0])):
-            self.too_many = len(self.sorted()) > self._most
-            if self.too_many:
-                self._parts.clear()
-
-    @property
-    def size(self) -> int:
-        """How many texts are kept."""
-        return sum(map(len, self._parts))
-
-    def copy(self, most: int) -> "DistinctTexts":
-        """Return a collection that begins with what this one has."""
-        new = DistinctTexts(most)
-        new._parts, new._pending = list(self._parts), self._pending
-        return new
-
-    def sorted(self) -> Hashes:
-        """Return the distinct hashes."""
-        if len(self._parts) != 1 or self._pending:
-            self._parts = [np.unique(np.concatenate([np.zeros(0, np.int64), *self._parts]))]
-            self._pending = 0
-        return self._parts[0]
-
-
 class _ColumnSearch:
     """Collects what is known about a column.
 
@@ -202,14 +170,15 @@ class _ColumnSearch:
 
     Attributes:
         likely_id: As given.
+        kinds: As given.
     """
 
     def __init__(
         self, header: str, search: KindSearch, *, watched: bool, likely_id: bool, separator: str, joined: bool
     ) -> None:
-        self._header = header
+        self.header = header
         self._joined = joined
-        self._search = search
+        self.kinds = search
         self.likely_id = likely_id
         self._count = self._characters = self._distinct_characters = self._met = 0
         self._distinct: DistinctTexts | None = DistinctTexts()
@@ -225,12 +194,12 @@ class _ColumnSearch:
         self._blank = set[str]()
         self._order: list[Hashes] | None = [] if watched else None
 
-    def add(self, cells: Sequence[str]) -> None:
+    def add(self, cells: Sequence[str], lines: Sequence[int]) -> None:
         distinct = set(cells)
         empty = cells.count("") if "" in distinct else 0
         distinct.discard("")
         self._count += len(cells) - empty
-        if self._count > _MOST_DISTINCT:
+        if self._count > MOST_DISTINCT:
             self._order = None
         if self._order is not None:
             self._order.append(np.fromiter((hash(cell) if cell else 0 for cell in cells), np.int64, len(cells)))
@@ -244,7 +213,11 @@ class _ColumnSearch:
         sign = self._separator
         several = bool(sign) and sign in text
         self._several = self._several or several
-        self._search.add({part for cell in distinct for part in parted(cell, sign)} if several else distinct)
+        if self.kinds.is_chosen:
+            parts = (parted(cell, sign) if several else [cell] for cell in cells)
+            self.kinds.add_chosen((part, line) for line, each in zip(lines, parts, strict=True) for part in each)
+        else:
+            self.kinds.add({part for cell in distinct for part in parted(cell, sign)} if several else distinct)
         self._collect(distinct)
 
     def _collect(self, distinct: Collection[str]) -> None:
@@ -253,7 +226,7 @@ class _ColumnSearch:
         self._met += len(distinct)
         joined = "\x1f".join(distinct)
         self._distinct_characters += len(joined)
-        kind = self._search.kind
+        kind = self.kinds.kind
         self._whole = self._whole and (kind != DECIMAL or all(map(_is_whole, distinct)))
         signs = (*self._signs, WHOLE) if kind == DECIMAL and self._whole else self._signs
         measures = kind in _MEASURES and WHOLE not in signs
@@ -289,17 +262,24 @@ class _ColumnSearch:
         self._parts.clear()
 
     def _splits(self, sign: str) -> bool:
-        return sign != WHOLE or (self._whole and self._search.kind == DECIMAL)
+        return sign != WHOLE or (self._whole and self.kinds.kind == DECIMAL)
 
-    def survey(self, lines: Sequence[Hashes]) -> ColumnSurvey:
+    def survey(self, lines: Sequence[Hashes], mark: FileMark | None = None) -> ColumnSurvey:
+        """Return what is known.
+
+        Args:
+            lines: The lines of all rows.
+            mark: The decimal mark of numbers that could have either; None where numbers are not written as texts.
+        """
         distinct = None if self._distinct is None or self._distinct.too_many else self._distinct.sorted()
         sample = list(self._sample)[:_SAMPLE]
         examples = [text for text in sample if text not in MISSING]
+        kind = self.kinds.kind_with("." if mark is None else mark.mark)
         return ColumnSurvey(
-            self._header,
-            self._search.kind,
-            self._search.ambiguous,
-            self._search.counted,
+            self.header,
+            kind,
+            self.kinds.ambiguous,
+            self.kinds.counted,
             self._count,
             self._characters,
             distinct,
@@ -313,7 +293,25 @@ class _ColumnSearch:
             self._several and self._separator == SEVERAL,
             _first_repeat(self._order, lines[-len(self._order) :]) if self._order else None,
             self._joined,
+            None if mark is None else self._reading(kind, examples, mark),
+            self.kinds.misfits,
+            self.kinds.count,
+            _odd_number(examples) if kind == TEXT and not self.kinds.counted else None,
         )
+
+    def _reading(self, kind: Kind, cells: Sequence[str], mark: FileMark) -> NumberReading | None:
+        if kind not in NUMBERS or not cells:
+            return None
+        read = [cell for cell in cells if fits(kind, [cell])] or cells
+        units, is_open = tuple(self.kinds.units), self.kinds.is_open
+        return NumberReading(telling_example(read), decimal_mark(kind), units, is_open, is_open and mark.is_guess)
+
+
+def _odd_number(cells: Sequence[str]) -> tuple[str, int, int] | None:
+    """Return the first cell that is no number where most are, and how many of how many are none."""
+    none = [cell for cell in cells if not any(fits(kind, [cell]) for kind in AS_PEOPLE_WRITE)]
+    few = 0 < len(none) * 2 < len(cells)
+    return (none[0], len(none), len(cells)) if few else None
 
 
 def _is_whole(text: str) -> bool:
@@ -353,19 +351,23 @@ class TableSearch:
         self._lines: list[Hashes] = []
         self._rows = 0
         self._even = True
+        # People write totals below tables, programs do not.
+        self._kept = RowsKept() if table.first is not None else None
 
     def add(self, table: SourceTable, batch: Batch) -> None:
         """Add some rows; the table may have got further columns."""
         self._table = table
         self._even = self._even and batch.even
         self._rows += len(batch.lines)
+        if self._kept is not None:
+            self._kept.add(batch)
         known = len(self._searches)
         self._searches += [
             _search(table, place, header, self._options, self._chosen)
             for place, header in enumerate(table.columns[known:], start=known)
         ]
         for search, cells in zip(self._searches, batch.columns, strict=True):
-            search.add(cells)
+            search.add(cells, batch.lines)
         if any(search.is_watched for search in self._searches):
             self._lines.append(np.array(batch.lines, dtype=np.int64))
         else:
@@ -383,9 +385,17 @@ class TableSearch:
     def survey(self) -> TableSurvey:
         """Return what is known."""
         table = self._table
-        columns = tuple(search.survey(self._lines) for search in self._searches)
+        written = (search.kinds for search in self._searches if search.header not in table.exact)
+        proven: list[Mark] = [mark for kinds in written if (mark := kinds.proven_mark) is not None]
+        file = mark_of([self._options.mark] if self._options.mark else proven, commas=table.commas)
+        columns = tuple(
+            search.survey(self._lines, None if search.header in table.exact else file) for search in self._searches
+        )
         repeats = _repeats(table, columns, self._rows)
-        return TableSurvey(table, self._rows, columns, self._even, repeats)
+        kinds = [(place, column.kind) for place, column in enumerate(columns)]
+        marks: dict[int, Mark] = {place: decimal_mark(kind) for place, kind in kinds if kind in NUMBERS}
+        odd = OddRows() if self._kept is None else self._kept.odd_rows(marks)
+        return TableSurvey(table, self._rows, columns, self._even, repeats, odd=odd)
 
 
 class JoinedSearch:
@@ -414,7 +424,7 @@ class JoinedSearch:
             if self._ids and ("" in cells or len(set(cells)) < len(cells)):
                 del self._searches[group]
             else:
-                search.add(cells)
+                search.add(cells, batch.lines)
 
     def survey(self, table: SourceTable) -> TableSurvey:
         """Return what is known about the columns that are made of others, and nothing about these."""
@@ -438,7 +448,7 @@ def _search(table: SourceTable, place: int, header: str, options: TableOptions, 
     likely = place == 0 or called or header in {chosen, table.key, *table.links, *table.joined}
     return _ColumnSearch(
         header,
-        KindSearch(header, commas=table.commas, plus=not table.several, chosen=kinds),
+        KindSearch(header, plus=not table.several, chosen=kinds),
         watched=header == chosen or plain(header) in SUREST_ID_NAMES,
         likely_id=likely,
         separator=options.separator_of(table.name, header) or (SEVERAL if table.several else ""),

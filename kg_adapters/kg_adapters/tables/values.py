@@ -1,17 +1,24 @@
 """Find the kind that the values of a column share, and write values as their datatypes demand."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import date
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import product
 from typing import Final
 
 from kg_adapters.files.rows import IRI
+from kg_adapters.tables.numbers import Mark, number_pattern, unit_in, written_number
 from kg_adapters.terms import XSD, XSD_STRING
 
-_MISSING: Final = frozenset({"", "na", "n/a", "nan", "null", "none", "-"})
+_MISSING: Final = frozenset(
+    {
+        *("", "na", "n/a", "n.a.", "nan", "-nan", "nat", "null", "none", "nil", "inf", "-inf", "+inf"),
+        *("-", "--", "\u2013", "\u2014", ".", "..", "...", "…", ":", "?"),
+        *("<na>", "#n/a", "#na", "#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!", "1.#ind", "-1.#ind"),
+    }
+)
 
 
 def _spellings(word: str) -> Iterator[str]:
@@ -42,6 +49,7 @@ BOOLEAN: Final = Kind(XSD + "boolean", "true or false")
 INTEGER: Final = Kind(XSD + "integer", "whole number")
 DECIMAL: Final = Kind(XSD + "decimal", "number")
 DOUBLE: Final = Kind(XSD + "double", "number")
+POINT: Final = Kind(XSD + "decimal", "number", "with a decimal point")
 COMMA: Final = Kind(XSD + "decimal", "number", "with a decimal comma")
 DATE: Final = Kind(XSD + "date", "date")
 DAY_FIRST: Final = Kind(XSD + "date", "date", "day first")
@@ -52,10 +60,13 @@ YEAR: Final = Kind(XSD + "gYear", "year")
 ADDRESS: Final = Kind(XSD + "anyURI", "address")
 
 _NUMBERS: Final = (INTEGER, DECIMAL, DOUBLE)
+AS_PEOPLE_WRITE: Final[Mapping[Kind, Mark]] = {POINT: ".", COMMA: ","}
+"""The kinds of numbers that are not written as XML Schema does, with their decimal mark."""
+NUMBERS: Final = frozenset({*_NUMBERS, *AS_PEOPLE_WRITE})
 
 CHOSEN_KINDS: Final[Mapping[str, tuple[Kind, ...]]] = {
     "text": (TEXT,),
-    "number": (*_NUMBERS, COMMA),
+    "number": (*_NUMBERS, POINT, COMMA),
     "date": (DATE, DAY_FIRST, MONTH_FIRST),
     "dmy": (DAY_FIRST,),
     "mdy": (MONTH_FIRST,),
@@ -72,8 +83,9 @@ _PATTERNS: Final[Mapping[Kind, str]] = {
     BOOLEAN: r"(?i:true|false)",
     INTEGER: _WHOLE,
     DECIMAL: rf"{_WHOLE}(?>(?:\.\d{{1,18}})?)",
-    DOUBLE: r"[+-]?(?!0\d)\d{1,18}+(?>(?:\.\d{1,18})?)(?>(?:[eE][+-]?\d{1,3})?)",
-    COMMA: r"[+-]?(?:\d{1,3}(?>(?:\.\d{3})+)|0|[1-9]\d{0,17})(?>(?:,\d{1,18})?)",
+    DOUBLE: r"[+-]?(?!0\d)\d{1,18}+(?>(?:\.\d{1,999})?)(?>(?:[eE][+-]?\d{1,3})?)",
+    POINT: number_pattern("."),
+    COMMA: number_pattern(","),
     DATE: r"\d{4}-\d\d-\d\d",
     DAY_FIRST: r"(?:[0-3]?\d\.[01]?\d\.\d{4}|[0-3]?\d/[01]?\d/\d{4}|[0-3]?\d-[01]?\d-\d{4})",
     MONTH_FIRST: r"(?:[01]?\d/[0-3]?\d/\d{4}|[01]?\d-[0-3]?\d-\d{4})",
@@ -90,7 +102,7 @@ _BETWEEN: Final = "\x1f"
 @cache
 def _all_of(kind: Kind) -> re.Pattern[str]:
     pattern = _PATTERNS[kind]
-    return re.compile(rf"(?>(?:{pattern}{_BETWEEN})*){pattern}")
+    return re.compile(rf"(?>(?:{pattern}{_BETWEEN})*){pattern}", re.ASCII)
 
 
 def fits(kind: Kind, cells: Collection[str]) -> bool:
@@ -125,10 +137,6 @@ def _moment(value: str) -> str:
     return value if parts is None else f"{parts[1]}T{parts[2]}{parts[3] or ':00'}{parts[4] or ''}"
 
 
-def _comma(value: str) -> str:
-    return value.replace(".", "").replace(",", ".")
-
-
 def _year(value: str) -> str:
     return f"-{value[1:]:0>4}" if value.startswith("-") else f"{value:0>4}"
 
@@ -136,7 +144,7 @@ def _year(value: str) -> str:
 _WRITTEN: Final[Mapping[Kind, Callable[[str], str]]] = {
     BOOLEAN: str.lower,
     MOMENT: _moment,
-    COMMA: _comma,
+    **{kind: partial(written_number, mark=mark) for kind, mark in AS_PEOPLE_WRITE.items()},
     DAY_FIRST: lambda value: _day(value, DAY_FIRST),
     MONTH_FIRST: lambda value: _day(value, MONTH_FIRST),
     YEAR: _year,
@@ -146,6 +154,11 @@ _WRITTEN: Final[Mapping[Kind, Callable[[str], str]]] = {
 def writer_of(kind: Kind) -> Callable[[str], str] | None:
     """Return what writes a value that fits a kind as its datatype demands, or None where it already is."""
     return _WRITTEN.get(kind)
+
+
+def decimal_mark(kind: Kind) -> Mark:
+    """Return the decimal mark of numbers of a kind."""
+    return AS_PEOPLE_WRITE.get(kind, ".")
 
 
 def is_address(value: str) -> bool:
@@ -174,61 +187,140 @@ def _holds_codes(header: str) -> bool:
     return any(map(_CODE_WORDS.fullmatch, words)) or words[-1:] in {("code",), ("codes",)}
 
 
+_SINGLE: Final = (DATE, DAY_FIRST, MONTH_FIRST, MONTH, MOMENT, ADDRESS)
+_MOST_UNITS: Final = 20
+
+
 class KindSearch:
     """Finds the kind that all values of a column have.
 
     Args:
         header: The header of the column.
-        commas: Whether numbers may have a decimal comma: commas do not separate cells in this table.
         plus: Whether numbers may begin with `+`: those of records do not, so that this is a text.
-        chosen: The kinds that it may have; all when empty.
+        chosen: The kinds that it may have, of which that counts which most values have; all kinds when empty, and then
+            all values must have one.
+
+    Attributes:
+        count: How many values were added.
+        units: The signs of money and percent in them.
     """
 
-    def __init__(self, header: str, *, commas: bool = False, plus: bool = True, chosen: tuple[Kind, ...] = ()) -> None:
-        single = (COMMA, DATE, DAY_FIRST, MONTH_FIRST, MONTH, MOMENT, ADDRESS)
-        usual: list[tuple[Kind, ...]] = [(BOOLEAN,), _NUMBERS, *((kind,) for kind in single)]
+    def __init__(self, header: str, *, plus: bool = True, chosen: tuple[Kind, ...] = ()) -> None:
+        usual: list[tuple[Kind, ...]] = [(BOOLEAN,), _NUMBERS, (POINT,), (COMMA,), *((kind,) for kind in _SINGLE)]
         if _YEARS.search(header) is not None:
             usual.insert(0, (YEAR,))
-        if chosen:
-            self._left: list[tuple[Kind, ...]] = [(kind,) for kind in chosen if kind != TEXT]
-        else:
-            # All values of a kind are also values of the next in its chain.
-            self._left = [each for each in usual if commas or each != (COMMA,)]
+        # All values of a kind are also values of the next in its chain.
+        self._left = usual if not chosen else []
+        self._misfits = {kind: Misfits() for kind in chosen if kind != TEXT}
         self._plus = plus or bool(chosen)
         self._codes = not chosen and _holds_codes(header)
-        self._commas_said = bool(chosen)
-        self._any = False
+        self.count = 0
+        self._marked = False
+        self.units: dict[str, None] = {}
 
     def add(self, cells: Iterable[str]) -> None:
-        """Add values; those that mean no value are left out."""
+        """Add distinct values; those that mean no value are left out."""
         if not self._left:
             return
         values = [cell for cell in cells if cell not in MISSING]
-        self._any = self._any or bool(values)
+        self.count += len(values)
         if not self._plus and any(value.startswith("+") for value in values):
-            self._left = [chain for chain in self._left if chain[0] not in {*_NUMBERS, COMMA}]
+            self._left = [chain for chain in self._left if chain[0] not in {*_NUMBERS, POINT, COMMA}]
         self._left = [rest for chain in self._left if (rest := _fitting(chain, values))]
-        if not self._commas_said and any(chain[0] == COMMA for chain in self._left):
-            # 1,234 may be more than a thousand.
-            self._commas_said = any(re.search(r",(?!\d{3}$)", value) is not None for value in values)
+        self._look(values)
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether kinds were chosen, which some values may not be of."""
+        return bool(self._misfits)
+
+    def add_chosen(self, cells: Iterable[tuple[str, int]]) -> None:
+        """Add the values of some rows where kinds were chosen, each with its line."""
+        said = [(value, line) for value, line in cells if value not in MISSING]
+        values = {value for value, _ in said}
+        self.count += len(said)
+        for kind, misfits in self._misfits.items():
+            if not fits(kind, values):
+                wrong = {value for value in values if not fits(kind, [value])}
+                misfits.add([each for each in said if each[0] in wrong])
+        self._look(values)
+
+    def _look(self, values: Collection[str]) -> None:
+        if not self._marked and self._kinds & {POINT, COMMA}:
+            self._marked = any("." in value or "," in value for value in values)
+        if self._kinds & {POINT, COMMA} and len(self.units) < _MOST_UNITS and not self._kinds & {*_NUMBERS}:
+            self.units |= dict.fromkeys(filter(None, map(unit_in, values)))
+
+    @property
+    def _kinds(self) -> Set[Kind]:
+        """The kinds that are still possible, the likeliest first."""
+        if not self._misfits:
+            return dict.fromkeys(chain[0] for chain in self._left).keys()
+        fewest = min(misfits.count for misfits in self._misfits.values())
+        return {kind: None for kind, misfits in self._misfits.items() if misfits.count == fewest}.keys()
+
+    @property
+    def misfits(self) -> "Misfits":
+        """The values that are not of the kind that was chosen."""
+        return self._misfits.get(self.kind_with("."), Misfits())
 
     @property
     def kind(self) -> Kind:
         """The kind of all values so far; text where they have none in common, or could be of several."""
-        if self._codes or self.ambiguous or not self._any:
+        return self.kind_with(".")
+
+    def kind_with(self, mark: Mark) -> Kind:
+        """Return the kind of all values so far, given the decimal mark of numbers that could have either."""
+        if self._codes or self.ambiguous or not self.count:
             return TEXT
-        kinds = (chain[0] for chain in self._left)
-        return next((kind for kind in kinds if kind != COMMA or self._commas_said), TEXT)
+        kinds = list(self._kinds)
+        if kinds and self.is_open:
+            return next((kind for kind in kinds if kind == COMMA or mark == "."), kinds[0])
+        return next(iter(kinds), TEXT)
+
+    @property
+    def proven_mark(self) -> Mark | None:
+        """The decimal mark that the values have, if only one is possible."""
+        kinds = self._kinds
+        if not self.count or self._codes or (POINT in kinds) == (COMMA in kinds):
+            return None
+        return "." if POINT in kinds else ","
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the values are numbers that would be others with another decimal mark."""
+        return self._marked and {POINT, COMMA} <= set(self._kinds)
 
     @property
     def counted(self) -> bool:
         """Whether all values are whole numbers, even if they are taken for codes."""
-        return self._any and any(chain[0] == INTEGER for chain in self._left)
+        return bool(self.count) and INTEGER in self._kinds
 
     @property
     def ambiguous(self) -> bool:
         """Whether the values are dates, in which either the day or the month may come first."""
-        return self._any and {(DAY_FIRST,), (MONTH_FIRST,)} <= set(self._left)
+        return bool(self.count) and not self._misfits and {DAY_FIRST, MONTH_FIRST} <= set(self._kinds)
+
+
+@dataclass(slots=True)
+class Misfits:
+    """Values that are not of the kind that was chosen for their column.
+
+    Attributes:
+        count: How many cells.
+        example: The first of them.
+        line: Its line.
+    """
+
+    count: int = 0
+    example: str = ""
+    line: int = 0
+
+    def add(self, cells: Sequence[tuple[str, int]]) -> None:
+        """Add cells, each with its line."""
+        if cells and not self.count:
+            self.example, self.line = cells[0]
+        self.count += len(cells)
 
 
 def _fitting(chain: tuple[Kind, ...], values: Collection[str]) -> tuple[Kind, ...]:

@@ -3,10 +3,13 @@
 import re
 from decimal import Decimal, InvalidOperation
 from typing import Final
+from urllib.parse import unquote
 
 from kg_adapters.profile import kind_of
+from kg_adapters.tables.iris import UNIT
 from kg_adapters.terms import XSD, Iri, Literal
 from kg_adapters.values import order_of
+from kg_boundary.shown import shown
 
 _MOST_DIGITS: Final = 30
 _MOST_WRITTEN: Final = 250
@@ -24,6 +27,7 @@ _TIMES: Final = {
 _POINT: Final = re.compile(r"POINT ?\((-?\d{1,3}(?:\.\d{1,18})?) (-?\d{1,3}(?:\.\d{1,18})?)\)", re.IGNORECASE)
 _UNITS: Final = re.compile(r"http://(?:dbpedia\.org/datatype/|qudt\.org/vocab/unit/)([A-Za-z][A-Za-z0-9_-]{0,39})")
 """Datatypes that are units, and how the unit is called."""
+_LONGEST_UNIT: Final = 60
 _UNIT_ENTITIES: Final = re.compile(r"http://www\.wikidata\.org/entity/(Q[1-9]\d{0,11})")
 """Datatypes that are units of Wikidata, which have labels."""
 _WORDS: Final = {
@@ -60,6 +64,8 @@ def unit_of(literal: Literal) -> Iri | None:
 
 def unit_name(unit: Iri) -> str | None:
     """Return what a unit is called where the graph does not say it; None for one that is not known to be a unit."""
+    if unit.value.startswith(UNIT) and len(unit.value) <= _LONGEST_UNIT:
+        return shown(unquote(unit.value.removeprefix(UNIT)))
     known = _UNITS.fullmatch(unit.value) or _UNIT_ENTITIES.fullmatch(unit.value)
     return None if known is None else _WORDS.get(known[1], known[1])
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from kg_adapters.importing.build import ImportReport
     from kg_adapters.importing.naming import NamingReport
     from kg_adapters.local.import_options import ImportOptions
+    from kg_adapters.tables.report import TableReport
 
 
 async def _embed(folder: Path, settings: Settings, progress: OnEmbedding) -> str:
@@ -217,13 +218,22 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
     ] = None,
     id_column: Annotated[
         list[str] | None,
-        typer.Option(metavar="[TABLE=]COLUMN", help="The column with the ids of a table's rows. May be repeated."),
+        typer.Option(
+            metavar="[TABLE=]COLUMN",
+            help="The column with the ids of a table's rows; none numbers them. May be repeated.",
+        ),
     ] = None,
     column: Annotated[
         list[str] | None,
         typer.Option(
             metavar="COLUMN=KIND",
             help=f"What a column of a table holds: {', '.join(CHOSEN_KINDS)}. May be repeated, as the next ones.",
+        ),
+    ] = None,
+    numbers: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[COLUMN=]NUMBER", help="How numbers are written, shown by one with groups and decimals: 1.200,00."
         ),
     ] = None,
     split: Annotated[
@@ -234,6 +244,12 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
         list[str] | None,
         typer.Option(metavar="TABLE.COLUMN=TABLE.COLUMN", help="The column of ids that a column refers to."),
     ] = None,
+    node: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN", help="A column whose values become entities, so that rows with one are neighbours."
+        ),
+    ] = None,
     no_link: Annotated[
         list[str] | None,
         typer.Option(metavar="TABLE.COLUMN", help="A column that refers to no table; all means every column."),
@@ -242,6 +258,9 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
     update: Annotated[
         bool, typer.Option("--update", help="Add the files to the existing store instead of replacing it.")
     ] = False,
+    keep_totals: Annotated[
+        bool, typer.Option("--keep-totals", help="Take rows of tables that sum the rows above for rows like these.")
+    ] = False,
     watch: Annotated[
         bool,
         typer.Option("--watch", help="Keep running, and import again whenever a file changes or is added."),
@@ -249,6 +268,9 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
     embed: Annotated[
         bool,
         typer.Option("--embed", help="Also compute embedding vectors. If FILE is a store or a sample, do only that."),
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Show what became of every column, also of many tables.")
     ] = False,
     as_json: options.Json = False,
 ) -> None:
@@ -273,14 +295,23 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
         graphs=tuple(graph_names or ()),
         merge_graphs=merge_graphs,
         relations=tuple(part.strip() for part in (relations or "").split(",") if part.strip()),
-        tables=TableOptions(*(tuple(texts or ()) for texts in (id_column, column, split, link, no_link))),
+        tables=TableOptions(
+            id_columns=tuple(id_column or ()),
+            kinds=tuple(column or ()),
+            splits=tuple(split or ()),
+            links=tuple(link or ()),
+            no_links=tuple(no_link or ()),
+            numbers=tuple(numbers or ()),
+            nodes=tuple(node or ()),
+            keep_totals=keep_totals,
+        ),
         name=name,
         follow_links=follow_links,
     )
     if watch and STANDARD_INPUT in files:
         raise InvalidRequest("Standard input cannot be watched. Name files or folders.")
     watched = Watch(files, follow_links=follow_links) if watch else None
-    work = _Work(to, reading, settings, embed=embed, as_json=as_json)
+    work = _Work(to, reading, settings, embed=embed, as_json=as_json, verbose=verbose)
     work.do(files, update=update, ends=True)
     if watched is not None:
         work.go_on(watched, files, update=update)
@@ -296,6 +327,7 @@ class _Work:
         settings: Those of the command.
         embed: Whether vectors are computed too.
         as_json: Whether reports are printed as JSON.
+        verbose: Whether they show every column of many tables.
     """
 
     to: Path
@@ -303,12 +335,13 @@ class _Work:
     settings: Settings
     embed: bool
     as_json: bool
+    verbose: bool
 
     def do(self, files: Sequence[Path], *, update: bool, ends: bool = False) -> None:
         """Import files and print the report, with what the store holds and how to serve it where this ends the work."""
         report = _build(files, self.to, self.reading, update=update)
         # Before the vectors, which may take long or fail: the store is whole without them.
-        show(report, _lines(report), as_json=self.as_json)
+        show(report, _lines(report, verbose=self.verbose), as_json=self.as_json)
         usage = _compute_vectors(self.to, self.settings) if self.embed else ()
         if not self.as_json:
             for line in (*usage, *(end_lines(self.to, self.settings, report) if ends else ())):
@@ -384,13 +417,26 @@ def end_lines(to: Path, settings: Settings, report: "ImportReport") -> Iterator[
     yield f"Serve it: {shlex.join(['kg-sextant', 'serve', graph])}"
 
 
-def _lines(report: "ImportReport") -> Iterator[str]:
+def _lines(report: "ImportReport", *, verbose: bool) -> Iterator[str]:
     yield f"{report.folder}: {contents(report.counts)}."
     yield from report.notes
-    for table in report.tables:
-        yield from table.lines()
+    yield from _table_lines(report.tables, verbose=verbose)
     yield from _naming_lines(report.naming)
     yield from skipped_lines(report.skipped, report.problems)
+
+
+_MOST_LINES: Final = 40
+
+
+def _table_lines(tables: Sequence["TableReport"], *, verbose: bool) -> Iterator[str]:
+    """Yield what became of tables; of many, only what should be checked."""
+    lines = [line for table in tables for line in table.lines()]
+    short = [line for table in tables for line in table.lines(whole=False)]
+    if verbose or len(lines) <= _MOST_LINES or len(short) == len(lines):
+        yield from lines
+        return
+    yield from short
+    yield f"{len(lines) - len(short)} more lines, of links and other columns: --verbose."
 
 
 def _naming_lines(naming: "NamingReport") -> Iterator[str]:
