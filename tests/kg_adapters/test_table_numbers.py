@@ -30,6 +30,7 @@ def numbers(read: TablesRead, table: str, column: str) -> list[str]:
         (["$12,500.00", "$-3.5"], ["12500.00 unit:%24", "-3.5 unit:%24"]),
         (["5,00 €", "EUR 3,50", "2"], ["5.00 unit:%E2%82%AC", "3.50 unit:%E2%82%AC", "2 unit:%E2%82%AC"]),
         (["2", "$3.50", "5.00 €"], ["2 decimal", "3.50 unit:%24", "5.00 unit:%E2%82%AC"]),
+        (["48 kg", "22.5kg"], ["48 unit:kg", "22.5 unit:kg"]),
         (["12.5%", "3 %"], ["12.5 unit:%25", "3 unit:%25"]),
         (["(15.25)", "2", "3.5-", "\u22124"], ["-15.25 decimal", "2 decimal", "-3.5 decimal", "-4 decimal"]),
         (["0.0013080000000000001", "2.5"], ["0.0013080000000000001 double", "2.5 double"]),
@@ -127,6 +128,24 @@ def test_a_row_that_sums_those_above_is_left_out_and_told(tmp_path: Path) -> Non
     kept = TablesRead(tmp_path, table, TableOptions(keep_totals=True))
     assert numbers(kept, "g", "paid") == ["12.50 decimal", "3.00 decimal", "15.50 decimal"]
     assert "  rows that look like totals count as any other: line 4, 'Total'" in kept.lines
+
+
+def test_a_remark_below_a_table_is_left_out_and_told(tmp_path: Path) -> None:
+    read = TablesRead(tmp_path, {"g.csv": "team,points,town\nAjax,5,A\nReal Oviedo,,\nSource: the league,,\n"})
+    assert read.reports["g"].rows == 2
+    assert "  left out, as these rows are remarks: line 4, 'Source: the league' (--keep-totals)" in read.lines
+    assert "  rows with a first cell only count as any other: line 3, 'Real Oviedo'" in read.lines
+
+
+def test_a_few_texts_among_numbers_stay_texts_and_are_told(tmp_path: Path) -> None:
+    prices = ["$1,249.00", "$39.00", "$12.50", "$7.00", "on request"]
+    rows = "".join(f'n{place},"{price}"\n' for place, price in enumerate(prices))
+    read = TablesRead(tmp_path, {"g.csv": f"id,price\n{rows}"})
+    assert numbers(read, "g", "price") == [
+        "on request",
+        *(f"{each} unit:%24" for each in ("1249.00", "39.00", "12.50", "7.00")),
+    ]
+    assert "  1 value is no number and kept as text, such as 'on request': price" in read.lines
 
 
 def test_a_row_that_is_only_called_a_total_stays(tmp_path: Path) -> None:

@@ -16,6 +16,10 @@ _MONEY: Final = (
     "AED|ARS|AUD|BGN|BRL|CAD|CHF|CLP|CNY|COP|CZK|DKK|EGP|EUR|GBP|HKD|HUF|IDR|ILS|INR|ISK|JPY|KES|KRW|MAD|MXN|MYR|"
     "NGN|NOK|NZD|PEN|PHP|PKR|PLN|RON|RSD|RUB|SAR|SEK|SGD|THB|TRY|TWD|UAH|USD|VND|ZAR)"
 )
+_MEASURES: Final = (
+    r"(?:[kKMGT]?B|[kMG]?Hz|[kMG]W(?:h|p)?|[km]?g|[ckm]?m[²³23]?|[cdhm]?[lL]|km/h|m/s|m?s|min|h|ha|t|lb|lbs|oz|mi|ft|yd|mph|"
+    r"°[CF]|rpm|pp[mb]|dB|kcal|kJ|[km]?Pa|bar|mbar)"
+)
 _SPACE: Final = " \u00a0\u2009\u202f"
 _APOSTROPHES: Final = "'\u2019"
 _SIGNS: Final = "+\u2212-"
@@ -34,13 +38,13 @@ def _digits(mark: Mark) -> str:
 
 def number_pattern(mark: Mark) -> str:
     """Return the pattern of numbers with a decimal mark; what may separate groups of three digits is the other one."""
-    inner = rf"(?:{_MONEY}[{_SPACE}]?)?[{_SIGNS}]?{_digits(mark)}[{_SPACE}]?(?:{_MONEY}|[%‰])?"
+    inner = rf"(?:{_MONEY}[{_SPACE}]?)?[{_SIGNS}]?{_digits(mark)}[{_SPACE}]?(?:{_MONEY}|[%‰]|{_MEASURES})?"
     return rf"(?:\({inner}\)|(?:[{_SIGNS}][{_SPACE}]?)?{inner}-?)"
 
 
 _DIGITS: Final = {mark: re.compile(_digits(mark)) for mark in (".", ",")}
 _NUMBERS: Final = {mark: re.compile(number_pattern(mark)) for mark in (".", ",")}
-_UNIT: Final = re.compile(rf"{_MONEY}|[%‰]")
+_UNIT: Final = re.compile(rf"{_MONEY}|[%‰]|{_MEASURES}$")
 _MINUS: Final = re.compile("[(\u2212-]")
 _IN_GROUPS: Final = re.compile(rf"[.,{_APOSTROPHES}{_SPACE}]")
 
@@ -56,8 +60,8 @@ def written_number(cell: str, mark: Mark) -> str:
 
 
 def unit_in(cell: str) -> str:
-    """Return the sign of money or percent in a cell that holds a number; nothing where it has none."""
-    found = _UNIT.search(cell)
+    """Return the sign of money or percent, or the measure, in a cell that holds a number; nothing where it has none."""
+    found = _UNIT.search(cell) if any(each.fullmatch(cell) is not None for each in _NUMBERS.values()) else None
     return "" if found is None else _SAME_UNIT.get(found[0], found[0])
 
 

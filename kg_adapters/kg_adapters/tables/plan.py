@@ -113,7 +113,7 @@ class TablePlan:
         space: What the IRIs of rows begin with.
         joined: What each of the last columns is made of that the source does not have.
         full_name: The columns with the given and the family name of each row; none where one column names it.
-        left_out: The lines of rows that are left out, since they sum others.
+        left_out: The lines of rows that are left out, since they sum others or remark on the table.
     """
 
     columns: tuple[ColumnPlan, ...]
@@ -302,7 +302,7 @@ class _Planning:
                 columns[each] = replace(_value(table.columns[each]), role=roles[each], near=columns[each].near)
         own = key is None or target_of(table, key).own
         space = own_space(table.name) if own else ENTITY
-        left_out = frozenset[int]() if self._options.keep_totals else frozenset(row.line for row in table.odd.sums)
+        left_out = frozenset[int]() if self._options.keep_totals else frozenset(row.line for row in table.odd.left_out)
         return TablePlan(tuple(columns), key, space, table.joined, full_name, left_out)
 
     def _is_chosen(self, table: TableSurvey, place: int) -> bool:
@@ -425,7 +425,8 @@ def _without_values(plan: TablePlan, links: Collection[str]) -> TablePlan:
 
 def _value(column: ColumnSurvey) -> ColumnPlan:
     units = column.reading.units if column.reading is not None else ()
-    return ColumnPlan(column.name, "value", column.kind, units=units, misfits=column.misfits.count, is_value=True)
+    kind = column.kind if column.mostly is None else column.mostly
+    return ColumnPlan(column.name, "value", kind, units=units, misfits=column.misfits.count, is_value=True)
 
 
 def _link(table: TableSurvey, column: ColumnSurvey, match: Match) -> LinkPlan:

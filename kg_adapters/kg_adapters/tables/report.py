@@ -283,7 +283,9 @@ def _doubts(table: TableSurvey, columns: Sequence[tuple[ColumnSurvey, ColumnPlan
             why = f"numbers that could also be read as {reading.other}, which nothing in the file decides"
             yield LeftOut((column.name,), why, _flag("--numbers", f"{name}={other}"))
         if wrong.count:
-            place = f"such as {in_quotes(wrong.example)} in {table.source.unit} {wrong.line:,}"
+            place = f"such as {in_quotes(wrong.example)}" + (
+                f" in {table.source.unit} {wrong.line:,}" if wrong.line else ""
+            )
             why = f"{counted(wrong.count, 'value is', 'values are')} no {column.kind.name} and kept as text, {place}"
             yield LeftOut((column.name,), why)
         if column.is_value and survey.odd is not None:
@@ -304,8 +306,9 @@ def _odd_rows(table: TableSurvey, plan: TablePlan) -> Iterator[LeftOut]:
     odd, unit = table.odd, table.source.unit
     for rows, why, option in (
         (odd.sums if plan.left_out else (), "left out, as these rows sum the ones above", "--keep-totals"),
+        (odd.remarks if plan.left_out else (), "left out, as these rows are remarks", "--keep-totals"),
         ((*(() if plan.left_out else odd.sums), *odd.called_sums), "rows that look like totals count as any other", ""),
-        (odd.remarks, "rows with a first cell only count as any other", ""),
+        (odd.bare, "rows with a first cell only count as any other", ""),
     ):
         if rows:
             yield LeftOut(tuple(f"{unit} {row.line:,}, {in_quotes(row.text)}" for row in rows), why, option)

@@ -74,6 +74,7 @@ class ColumnSurvey:
         reading: How its numbers are read, if they are numbers.
         misfits: The values that are not of the kind that was chosen for it.
         values: How many values were looked at for their kind.
+        mostly: The kind of numbers that nearly all of its values are, if not all.
         odd: If it is text and most of its values are numbers, one that is not, and how many of how many looked at.
     """
 
@@ -94,6 +95,7 @@ class ColumnSurvey:
     reading: NumberReading | None = None
     misfits: Misfits = field(default_factory=Misfits)
     values: int = 0
+    mostly: Kind | None = None
     odd: tuple[str, int, int] | None = None
 
     @property
@@ -275,6 +277,7 @@ class _ColumnSearch:
         sample = list(self._sample)[:_SAMPLE]
         examples = [text for text in sample if text not in MISSING]
         kind = self.kinds.kind_with("." if mark is None else mark.mark)
+        mostly = self.kinds.mostly("." if mark is None else mark.mark) if kind == TEXT else None
         return ColumnSurvey(
             self.header,
             kind,
@@ -293,10 +296,11 @@ class _ColumnSearch:
             self._several and self._separator == SEVERAL,
             _first_repeat(self._order, lines[-len(self._order) :]) if self._order else None,
             self._joined,
-            None if mark is None else self._reading(kind, examples, mark),
-            self.kinds.misfits,
+            None if mark is None else self._reading(mostly or kind, examples, mark),
+            self.kinds.misfits_of(mostly or kind),
             self.kinds.count,
-            _odd_number(examples) if kind == TEXT and not self.kinds.counted else None,
+            mostly,
+            _odd_number(examples) if kind == TEXT and mostly is None and not self.kinds.counted else None,
         )
 
     def _reading(self, kind: Kind, cells: Sequence[str], mark: FileMark) -> NumberReading | None:

@@ -28,6 +28,7 @@ _TOTALS: Final = frozenset(
     }
 )
 _MOST_WORDS: Final = 3
+_LONGEST_NAME: Final = 6
 _MOST_ROWS: Final = 20_000
 _LABELS: Final = 2
 """In how many of the first columns such a row is called a total."""
@@ -55,12 +56,19 @@ class OddRows:
     Args:
         sums: Those that sum rows above them.
         called_sums: Those that are called totals, though nothing in them is such a sum.
-        remarks: Those at the end that have a first cell only.
+        remarks: Those at the end that have a first cell only, which tells where the table comes from or the like.
+        bare: Others at the end that have a first cell only.
     """
 
     sums: tuple[OddRow, ...] = ()
     called_sums: tuple[OddRow, ...] = ()
     remarks: tuple[OddRow, ...] = ()
+    bare: tuple[OddRow, ...] = ()
+
+    @property
+    def left_out(self) -> tuple[OddRow, ...]:
+        """The rows that are not read without an option."""
+        return (*self.sums, *self.remarks)
 
 
 class RowsKept:
@@ -99,8 +107,9 @@ class RowsKept:
                     each.begin_part()
             else:
                 called.append(OddRow(line, name))
-        last = [OddRow(line, cells[0]) for line, *cells in rows[-_LAST:] if _is_remark(cells)]
-        return OddRows(tuple(sums), tuple(called), tuple(last))
+        last = [OddRow(line, cells[0]) for line, *cells in rows[-_LAST:] if _is_bare(cells)]
+        remarks, bare = (tuple(row for row in last if _is_remark(row.text) is kind) for kind in (True, False))
+        return OddRows(tuple(sums), tuple(called), remarks, bare)
 
 
 class _Sum:
@@ -130,8 +139,12 @@ def _is_total(cell: str) -> bool:
     return len(words) <= _MOST_WORDS and not _TOTALS.isdisjoint(words)
 
 
-def _is_remark(cells: Sequence[str]) -> bool:
+def _is_bare(cells: Sequence[str]) -> bool:
     return len(cells) >= _FEWEST_CELLS and " " in cells[0] and not any(cells[1:])
+
+
+def _is_remark(text: str) -> bool:
+    return ": " in text or text.startswith(("*", "(", "©")) or len(text.split()) > _LONGEST_NAME
 
 
 def _numbers(cells: Sequence[str], marks: Mapping[int, Mark]) -> Iterator[tuple[int, Decimal]]:

@@ -189,6 +189,10 @@ def _holds_codes(header: str) -> bool:
 
 _SINGLE: Final = (DATE, DAY_FIRST, MONTH_FIRST, MONTH, MOMENT, ADDRESS)
 _MOST_UNITS: Final = 20
+_ODD_SHARE: Final = 0.2
+"""What share of the values of a column of numbers may be texts, if nobody has said what it holds."""
+_MOST_ODD: Final = 100
+_FEW: Final = 3
 
 
 class KindSearch:
@@ -212,6 +216,7 @@ class KindSearch:
         # All values of a kind are also values of the next in its chain.
         self._left = usual if not chosen else []
         self._misfits = {kind: Misfits() for kind in chosen if kind != TEXT}
+        self._nearly = {} if chosen or _holds_codes(header) else {kind: Misfits() for kind in AS_PEOPLE_WRITE}
         self._plus = plus or bool(chosen)
         self._codes = not chosen and _holds_codes(header)
         self.count = 0
@@ -220,13 +225,18 @@ class KindSearch:
 
     def add(self, cells: Iterable[str]) -> None:
         """Add distinct values; those that mean no value are left out."""
-        if not self._left:
+        if not self._left and not self._nearly:
             return
         values = [cell for cell in cells if cell not in MISSING]
         self.count += len(values)
         if not self._plus and any(value.startswith("+") for value in values):
             self._left = [chain for chain in self._left if chain[0] not in {*_NUMBERS, POINT, COMMA}]
         self._left = [rest for chain in self._left if (rest := _fitting(chain, values))]
+        for kind, misfits in list(self._nearly.items()):
+            if not fits(kind, values):
+                misfits.add([(value, 0) for value in values if not fits(kind, [value])])
+            if self.count > _MOST_ODD and misfits.count > _ODD_SHARE * self.count:
+                del self._nearly[kind]
         self._look(values)
 
     @property
@@ -246,9 +256,10 @@ class KindSearch:
         self._look(values)
 
     def _look(self, values: Collection[str]) -> None:
-        if not self._marked and self._kinds & {POINT, COMMA}:
+        written = self._written
+        if not self._marked and written:
             self._marked = any("." in value or "," in value for value in values)
-        if self._kinds & {POINT, COMMA} and len(self.units) < _MOST_UNITS and not self._kinds & {*_NUMBERS}:
+        if written and len(self.units) < _MOST_UNITS and self._kinds.isdisjoint(_NUMBERS):
             self.units |= dict.fromkeys(filter(None, map(unit_in, values)))
 
     @property
@@ -256,13 +267,25 @@ class KindSearch:
         """The kinds that are still possible, the likeliest first."""
         if not self._misfits:
             return dict.fromkeys(chain[0] for chain in self._left).keys()
-        fewest = min(misfits.count for misfits in self._misfits.values())
-        return {kind: None for kind, misfits in self._misfits.items() if misfits.count == fewest}.keys()
+        return _fewest(self._misfits)
 
     @property
-    def misfits(self) -> "Misfits":
-        """The values that are not of the kind that was chosen."""
-        return self._misfits.get(self.kind_with("."), Misfits())
+    def _written(self) -> Set[Kind]:
+        """The kinds of numbers as people write them that all values, or nearly all, may be."""
+        found = self._kinds & AS_PEOPLE_WRITE.keys()
+        if found or self._misfits:
+            return found
+        most = min(_ODD_SHARE * self.count, self.count - _FEW)
+        return _fewest({kind: misfits for kind, misfits in self._nearly.items() if misfits.count <= most})
+
+    def mostly(self, mark: Mark) -> Kind | None:
+        """Return the kind of numbers that nearly all values are, given the mark of those that could have either."""
+        kinds = [] if self._codes or self._left else [kind for kind in AS_PEOPLE_WRITE if kind in self._written]
+        return next((kind for kind in kinds if AS_PEOPLE_WRITE[kind] == mark), next(iter(kinds), None))
+
+    def misfits_of(self, kind: Kind) -> "Misfits":
+        """Return the values that are not of a kind that was chosen, or that nearly all values are of."""
+        return (self._misfits or self._nearly).get(kind, Misfits())
 
     @property
     def kind(self) -> Kind:
@@ -274,22 +297,20 @@ class KindSearch:
         if self._codes or self.ambiguous or not self.count:
             return TEXT
         kinds = list(self._kinds)
-        if kinds and self.is_open:
+        if kinds and self.is_open and not self._kinds.isdisjoint(AS_PEOPLE_WRITE):
             return next((kind for kind in kinds if kind == COMMA or mark == "."), kinds[0])
         return next(iter(kinds), TEXT)
 
     @property
     def proven_mark(self) -> Mark | None:
         """The decimal mark that the values have, if only one is possible."""
-        kinds = self._kinds
-        if not self.count or self._codes or (POINT in kinds) == (COMMA in kinds):
-            return None
-        return "." if POINT in kinds else ","
+        written = list(self._written)
+        return AS_PEOPLE_WRITE[written[0]] if self.count and not self._codes and len(written) == 1 else None
 
     @property
     def is_open(self) -> bool:
         """Whether the values are numbers that would be others with another decimal mark."""
-        return self._marked and {POINT, COMMA} <= set(self._kinds)
+        return self._marked and len(self._written) == len(AS_PEOPLE_WRITE)
 
     @property
     def counted(self) -> bool:
@@ -321,6 +342,12 @@ class Misfits:
         if cells and not self.count:
             self.example, self.line = cells[0]
         self.count += len(cells)
+
+
+def _fewest(misfits: Mapping[Kind, Misfits]) -> Set[Kind]:
+    """Return the kinds that fewest values are not of."""
+    fewest = min((each.count for each in misfits.values()), default=0)
+    return {kind: None for kind, each in misfits.items() if each.count == fewest}.keys()
 
 
 def _fitting(chain: tuple[Kind, ...], values: Collection[str]) -> tuple[Kind, ...]:
