@@ -97,9 +97,9 @@ async def test_rows_of_two_tables_with_one_column_are_told_apart(
     ("expression", "told"),
     [
         ("Where[Type[weather], dest = AAA]", "No weathers have dest: it is of flights. They have hour, origin, temp"),
-        ("Top[Type[airports], temp, 3]", "No airports have temp: it is of weathers. They have alt."),
+        ("Top[Type[airports], temp, 3]", "No airports have temp: it is of weathers. They have alt, faa."),
         ("Mean[Where[Type[flights], delay > 3], temp]", "No flights have temp: it is of weathers. They have "),
-        ("Group[Type[airports], -carrier]", "No airports have -carrier. They have alt."),
+        ("Group[Type[airports], -carrier]", "No airports have -carrier. They have alt, faa."),
     ],
 )
 async def test_a_column_of_another_table_is_named_with_those_that_there_are(

@@ -39,7 +39,8 @@ def _digits(mark: Mark) -> str:
 def number_pattern(mark: Mark) -> str:
     """Return the pattern of numbers with a decimal mark; what may separate groups of three digits is the other one."""
     inner = rf"(?:{_MONEY}[{_SPACE}]?)?[{_SIGNS}]?{_digits(mark)}[{_SPACE}]?(?:{_MONEY}|[%‰]|{_MEASURES})?"
-    return rf"(?:\({inner}\)|(?:[{_SIGNS}][{_SPACE}]?)?{inner}-?)"
+    in_brackets = r"(?:\((?=[^\x1f]*\))|(?![^\x1f]*\)))"
+    return rf"{in_brackets}(?:[{_SIGNS}][{_SPACE}]?)?{inner}\)?-?"
 
 
 _DIGITS: Final = {mark: re.compile(_digits(mark)) for mark in (".", ",")}

@@ -29,7 +29,8 @@ _TOTALS: Final = frozenset(
 )
 _MOST_WORDS: Final = 3
 _LONGEST_NAME: Final = 6
-_MOST_ROWS: Final = 20_000
+_MOST_CELLS: Final = 200_000
+_MOST_CHARACTERS: Final = 1 << 22
 _LABELS: Final = 2
 """In how many of the first columns such a row is called a total."""
 _FEWEST_ADDED: Final = 2
@@ -76,12 +77,14 @@ class RowsKept:
 
     def __init__(self) -> None:
         self._batches: list[Batch] = []
-        self._rows = 0
+        self._cells = self._characters = 0
 
     def add(self, batch: Batch) -> None:
         """Add some rows; of a long table none is kept."""
-        self._rows += len(batch.lines)
-        if self._rows > _MOST_ROWS:
+        self._cells += len(batch.lines) * len(batch.columns)
+        if self._cells <= _MOST_CELLS:
+            self._characters += sum(sum(map(len, cells)) for cells in batch.columns)
+        if self._cells > _MOST_CELLS or self._characters > _MOST_CHARACTERS:
             self._batches.clear()
         else:
             self._batches.append(batch)

@@ -102,7 +102,7 @@ _BETWEEN: Final = "\x1f"
 @cache
 def _all_of(kind: Kind) -> re.Pattern[str]:
     pattern = _PATTERNS[kind]
-    return re.compile(rf"(?>(?:{pattern}{_BETWEEN})*){pattern}", re.ASCII)
+    return re.compile(rf"(?>(?:{pattern}(?:{_BETWEEN}|\Z))+)", re.ASCII)
 
 
 def fits(kind: Kind, cells: Collection[str]) -> bool:
@@ -187,12 +187,41 @@ def _holds_codes(header: str) -> bool:
     return any(map(_CODE_WORDS.fullmatch, words)) or words[-1:] in {("code",), ("codes",)}
 
 
-_SINGLE: Final = (DATE, DAY_FIRST, MONTH_FIRST, MONTH, MOMENT, ADDRESS)
+_USUAL: Final[tuple[tuple[Kind, ...], ...]] = (
+    (BOOLEAN,),
+    _NUMBERS,
+    *((kind,) for kind in (POINT, COMMA, DATE, DAY_FIRST, MONTH_FIRST, MONTH, MOMENT, ADDRESS)),
+)
+"""Chains of kinds: all values of a kind are also values of the next in its chain."""
 _MOST_UNITS: Final = 20
 _ODD_SHARE: Final = 0.2
 """What share of the values of a column of numbers may be texts, if nobody has said what it holds."""
 _MOST_ODD: Final = 100
 _FEW: Final = 3
+
+
+@dataclass(slots=True)
+class Misfits:
+    """Values that are not of the kind that was chosen for their column.
+
+    Attributes:
+        count: How many cells.
+        example: The first of them.
+        line: Its line.
+    """
+
+    count: int = 0
+    example: str = ""
+    line: int = 0
+
+    def add(self, cells: Sequence[tuple[str, int]]) -> None:
+        """Add cells, each with its line."""
+        if cells and not self.count:
+            self.example, self.line = cells[0]
+        self.count += len(cells)
+
+
+_NONE_YET: Final = {kind: Misfits() for kind in AS_PEOPLE_WRITE}
 
 
 class KindSearch:
@@ -210,15 +239,13 @@ class KindSearch:
     """
 
     def __init__(self, header: str, *, plus: bool = True, chosen: tuple[Kind, ...] = ()) -> None:
-        usual: list[tuple[Kind, ...]] = [(BOOLEAN,), _NUMBERS, (POINT,), (COMMA,), *((kind,) for kind in _SINGLE)]
-        if _YEARS.search(header) is not None:
-            usual.insert(0, (YEAR,))
-        # All values of a kind are also values of the next in its chain.
-        self._left = usual if not chosen else []
+        usual = _USUAL if _YEARS.search(header) is None else ((YEAR,), *_USUAL)
+        self._left = usual if not chosen else ()
         self._misfits = {kind: Misfits() for kind in chosen if kind != TEXT}
-        self._nearly = {} if chosen or _holds_codes(header) else {kind: Misfits() for kind in AS_PEOPLE_WRITE}
         self._plus = plus or bool(chosen)
         self._codes = not chosen and _holds_codes(header)
+        # Tables may have very many columns, of which few need this.
+        self._nearly: Mapping[Kind, Misfits] = _NONE_YET if not chosen and not self._codes else {}
         self.count = 0
         self._marked = False
         self.units: dict[str, None] = {}
@@ -230,14 +257,25 @@ class KindSearch:
         values = [cell for cell in cells if cell not in MISSING]
         self.count += len(values)
         if not self._plus and any(value.startswith("+") for value in values):
-            self._left = [chain for chain in self._left if chain[0] not in {*_NUMBERS, POINT, COMMA}]
-        self._left = [rest for chain in self._left if (rest := _fitting(chain, values))]
-        for kind, misfits in list(self._nearly.items()):
-            if not fits(kind, values):
-                misfits.add([(value, 0) for value in values if not fits(kind, [value])])
-            if self.count > _MOST_ODD and misfits.count > _ODD_SHARE * self.count:
-                del self._nearly[kind]
+            self._left = tuple(chain for chain in self._left if chain[0] not in {*_NUMBERS, POINT, COMMA})
+        self._left = tuple(rest for chain in self._left if (rest := _fitting(chain, values)))
+        self._look_for_odd_ones(values)
         self._look(values)
+
+    def _look_for_odd_ones(self, values: Sequence[str]) -> None:
+        """Count the values that are no numbers, as long as there are few."""
+        odd = {
+            kind: [value for value in values if not fits(kind, [value])]
+            for kind in self._nearly
+            if not fits(kind, values)
+        }
+        if odd and self._nearly is _NONE_YET:
+            self._nearly = {kind: Misfits() for kind in AS_PEOPLE_WRITE}
+        for kind, wrong in odd.items():
+            self._nearly[kind].add([(value, 0) for value in wrong])
+        if odd and self.count > _MOST_ODD:
+            most = _ODD_SHARE * self.count
+            self._nearly = {kind: misfits for kind, misfits in self._nearly.items() if misfits.count <= most}
 
     @property
     def is_chosen(self) -> bool:
@@ -321,27 +359,6 @@ class KindSearch:
     def ambiguous(self) -> bool:
         """Whether the values are dates, in which either the day or the month may come first."""
         return bool(self.count) and not self._misfits and {DAY_FIRST, MONTH_FIRST} <= set(self._kinds)
-
-
-@dataclass(slots=True)
-class Misfits:
-    """Values that are not of the kind that was chosen for their column.
-
-    Attributes:
-        count: How many cells.
-        example: The first of them.
-        line: Its line.
-    """
-
-    count: int = 0
-    example: str = ""
-    line: int = 0
-
-    def add(self, cells: Sequence[tuple[str, int]]) -> None:
-        """Add cells, each with its line."""
-        if cells and not self.count:
-            self.example, self.line = cells[0]
-        self.count += len(cells)
 
 
 def _fewest(misfits: Mapping[Kind, Misfits]) -> Set[Kind]:
