@@ -192,7 +192,7 @@ async def test_nobody_is_told_what_the_graph_lacks_before_it_was_asked(ask: Aski
         (("GetNeighbor", {"entity": "Zylinderkopf"}), "stopped", "unasked"),
         (("Compose", {"expression": "Neighbor[Tokyo, no such relation]"}), "stopped", "unasked"),
         (("GetNeighbor", {"entity": "Tokyo", "limit": 1}), "stopped", "cut"),
-        (("Schema", {}), "stopped", "unasked"),
+        (("Schema", {"about": "mayor"}), "stopped", "unasked"),
         (None, "stopped", "unasked"),
     ],
 )

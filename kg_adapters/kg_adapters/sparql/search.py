@@ -10,7 +10,7 @@ import anyio.to_thread
 from rapidfuzz import fuzz, process
 
 from kg_adapters.calls import note_partial, watching_completeness
-from kg_adapters.errors import BackendTimeout
+from kg_adapters.errors import BackendError, BackendTimeout
 from kg_adapters.folding import bare_words, fold
 from kg_adapters.http.options import TextSearch
 from kg_adapters.labels import Vocabulary
@@ -148,8 +148,8 @@ async def uses_of_values(
         return {}
     try:
         answer = await asker.ask(query, timeout_s=_VALUE_S)
-    except BackendTimeout:
-        note_partial()
+    except BackendError:
+        note_partial("Whether the text is a value is not known: the endpoint did not answer that.")
         return {}
     found: dict[str, dict[Iri, dict[Node, Literal]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows(answer):

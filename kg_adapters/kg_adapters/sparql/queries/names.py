@@ -324,9 +324,9 @@ class NameQueries:
 
 def _values_of(name: str, languages: Iterable[str]) -> Iterator[Literal]:
     """Yield the values that people may mean by a text."""
-    for spelling in spellings_of(name):
-        yield Literal(spelling)
-        for language in languages:
+    yield from map(Literal, spellings_of(name))
+    for language in languages:
+        for spelling in dict.fromkeys((name, name[0].upper() + name[1:], name.title())):
             yield Literal(spelling, RDF_LANG_STRING, language)
     kinds = next((kinds for form, kinds in _TYPED if form.fullmatch(name) is not None), ())
     for kind in kinds:
