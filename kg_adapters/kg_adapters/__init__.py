@@ -46,6 +46,7 @@ from kg_adapters.models import (
     RelationSummary,
     Role,
     SparqlAnswer,
+    ValueUse,
 )
 from kg_adapters.open_options import AdapterFactory, OpenOptions
 from kg_adapters.prefixes import BareIds, Prefixes
@@ -70,6 +71,7 @@ from kg_adapters.protocol import (
     SupportsSets,
     SupportsSnapshots,
     SupportsSparql,
+    SupportsValueSearch,
 )
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
 from kg_adapters.terms import Attribute, BlankNode, Fact, Iri, Literal, Node, Term, Triple
@@ -147,6 +149,7 @@ __all__ = [
     "SupportsSnapshots",
     "SupportsSparql",
     "SupportsSurroundings",
+    "SupportsValueSearch",
     "SupportsVectors",
     "SurroundingsRequest",
     "Term",
@@ -157,6 +160,7 @@ __all__ = [
     "Unsupported",
     "ValueCount",
     "ValueRange",
+    "ValueUse",
     "Vocabulary",
     "WikidataAdapter",
     "open_graph",

@@ -21,6 +21,7 @@ from kg_adapters.models import (
     PathsFound,
     RelationCandidate,
     SparqlAnswer,
+    ValueUse,
 )
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.profile import GraphProfile
@@ -35,6 +36,7 @@ from kg_adapters.protocol import (
     SupportsSearchNote,
     SupportsSets,
     SupportsSparql,
+    SupportsValueSearch,
 )
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
 from kg_adapters.set_requests import Computed, SetRequest
@@ -99,6 +101,7 @@ class CachingAdapter:
         self._arounds = AnswerCache[Question, CachedAnswer[Around]](*size)
         self._paths = AnswerCache[Question, PathsFound](*size)
         self._answers = AnswerCache[Question, SparqlAnswer](*size)
+        self._uses = AnswerCache[Question, CachedAnswer[Sequence[ValueUse]]](*size)
         self._computed = AnswerCache[Question, Computed](*size)
         self._revised = adapter if isinstance(adapter, SupportsRevision) else None
         self._take_on(adapter)
@@ -205,6 +208,8 @@ class CachingAdapter:
             self.compute = partial(_compute, self._computed, self._question, adapter)
         if isinstance(adapter, SupportsSparql):
             self.select = partial(_select, self._answers, self._question, adapter)
+        if isinstance(adapter, SupportsValueSearch):
+            self.uses_of_values = partial(_uses, self._uses, self._question, adapter)
         if isinstance(adapter, SupportsVectors):
             self.label_vectors, self.search_vectors = adapter.label_vectors, adapter.search_vectors
         if isinstance(adapter, SupportsSurroundings):
@@ -237,6 +242,17 @@ async def _compute(
     kept: AnswerCache[Question, Computed], question: _Asking, adapter: SupportsSets, request: SetRequest
 ) -> Computed:
     return await one(kept, await question(request), partial(_asked, Computed, partial(adapter.compute, request)))
+
+
+async def _uses(
+    kept: AnswerCache[Question, CachedAnswer[Sequence[ValueUse]]],
+    question: _Asking,
+    adapter: SupportsValueSearch,
+    texts: Collection[str],
+    *,
+    limit: int,
+) -> Mapping[str, Sequence[ValueUse]]:
+    return await each(kept, await question(limit), texts, partial(adapter.uses_of_values, limit=limit))
 
 
 async def _select(

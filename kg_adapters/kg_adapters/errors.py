@@ -73,13 +73,15 @@ class UnknownName(UnknownEntity):
     Args:
         name: The name as it was asked for.
         near: What has a name like it, or shares words with it, and is something else.
+        hint: What it is instead, a full sentence.
     """
 
-    def __init__(self, name: str, *, near: Sequence[str] = ()) -> None:
+    def __init__(self, name: str, *, near: Sequence[str] = (), hint: str = "") -> None:
         self.entity = name
         self.suggestions = tuple(near)
         like = f" Near, not the same: {'; '.join(near)}." if near else ""
-        KGError.__init__(self, f"No entity matches {in_quotes(name)}.{like}")
+        instead = f" {hint}" if hint else ""
+        KGError.__init__(self, f"No entity matches {in_quotes(name)}.{instead}{like}")
 
 
 class UnknownRelation(KGError):

@@ -14,6 +14,7 @@ from kg_adapters.joined_answers import (
     joined_degree,
     joined_features,
     joined_schema,
+    joined_uses,
     joined_vocabulary,
 )
 from kg_adapters.labels import Vocabulary
@@ -29,10 +30,11 @@ from kg_adapters.models import (
     NeighborPage,
     RelationCandidate,
     Role,
+    ValueUse,
 )
 from kg_adapters.prefixes import JoinedPrefixes, Position
 from kg_adapters.profile import GraphProfile, InverseRelations, unknown_profile
-from kg_adapters.protocol import KGAdapter, SupportsLearning, known_profile
+from kg_adapters.protocol import KGAdapter, SupportsLearning, SupportsValueSearch, known_profile
 from kg_adapters.requests import (
     FeatureRequest,
     NeighborRequest,
@@ -247,6 +249,21 @@ class FederatedGraph:
             if each.entity in fitting:
                 best.setdefault(self._nodes.one(each.entity), replace(each, entity=self._nodes.one(each.entity)))
         return list(best.values())[:limit]
+
+    async def uses_of_values(self, texts: Collection[str], *, limit: int) -> Mapping[str, Sequence[ValueUse]]:
+        async def ask(name: str, graph: KGAdapter) -> Mapping[str, Sequence[ValueUse]]:
+            if not isinstance(graph, SupportsValueSearch):
+                return {}
+            found = await graph.uses_of_values(texts, limit=limit)
+            await self._nodes.learn(node for uses in found.values() for use in uses for node in use.bearers)
+            return {text: [self._used(name, each) for each in uses] for text, uses in found.items()}
+
+        pools = list((await self._each(ask)).values())
+        found = {text: [use for pool in pools for use in pool.get(text, ())] for text in texts}
+        return {text: joined_uses(uses, limit) for text, uses in found.items() if uses}
+
+    def _used(self, name: str, use: ValueUse) -> ValueUse:
+        return replace(use, bearers=tuple(self._nodes.seen(name, node) for node in use.bearers))
 
     async def find_relations(self, text: str, *, limit: int) -> Sequence[RelationCandidate]:
         pools = await self._each(lambda _, graph: graph.find_relations(text, limit=limit))

@@ -18,6 +18,7 @@ from kg_adapters.models import (
     GraphSchema,
     NeighborPage,
     RelationCount,
+    ValueUse,
 )
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.requests import NeighborRequest, in_turns
@@ -233,3 +234,18 @@ def joined_features(pages: Sequence[FeaturePage], limit: int) -> FeaturePage:
     features = sorted(set(chain.from_iterable(page.features for page in pages)), key=lambda each: each.order)
     whole = all(page.total == Count(len(page.features)) for page in pages)
     return FeaturePage(tuple(features[:limit]), Count(len(features)) if whole else _most(page.total for page in pages))
+
+
+def joined_uses(uses: Iterable[ValueUse], limit: int) -> Sequence[ValueUse]:
+    """Return who has a value in several graphs, each relation once."""
+    by_relation: defaultdict[Iri, list[ValueUse]] = defaultdict(list)
+    for use in uses:
+        by_relation[use.relation].append(use)
+    joined: list[ValueUse] = []
+    for relation, same in by_relation.items():
+        bearers = sorted({node for use in same for node in use.bearers}, key=node_key)
+        whole = all(use.count.at_most(len(use.bearers)) for use in same)
+        most = _most([Count(len(bearers)), *(use.count for use in same)])
+        count = Count(len(bearers)) if whole else same[0].count if len(same) == 1 else most
+        joined.append(ValueUse(relation, same[0].value, tuple(bearers[:limit]), count))
+    return sorted(joined, key=lambda use: (-use.count.value, use.relation))

@@ -11,7 +11,7 @@ from kg_boundary.shown import counted
 
 EdgeDirection: TypeAlias = Choice["out", "in"]
 Direction: TypeAlias = Choice["out", "in", "both"]
-Match: TypeAlias = Choice["id", "label", "alias", "text", "meaning"]
+Match: TypeAlias = Choice["id", "label", "alias", "text", "meaning", "value"]
 Role: TypeAlias = Choice["entity", "relation"]
 
 
@@ -134,6 +134,23 @@ class Candidate:
     score: float
     matched_by: Match
     matched_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ValueUse:
+    """Which entities have a value over one relation.
+
+    Args:
+        relation: The relation.
+        value: The value as the graph writes it, for one of them.
+        bearers: Those that have it, as many as were asked for, by id.
+        count: How many there are.
+    """
+
+    relation: Iri
+    value: Literal
+    bearers: tuple[Node, ...]
+    count: Count
 
 
 @dataclass(frozen=True, slots=True)

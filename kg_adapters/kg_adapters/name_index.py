@@ -28,6 +28,9 @@ _HOLDS, _HOLDS_LETTERS, _HOLDS_CONNECTED = 0.9, 0.05, 0.02
 _SHARES, _SHARES_LETTERS, _SHARES_CONNECTED = 0.7, 0.1, 0.05
 _BEGINS, _BEGINS_LETTERS = 0.75, 0.14
 _LETTERS: Final = 0.89
+# A name of several words, of which one is like the text, and how like it is at least.
+_WORD_ALIKE, _LEAST_WORD_ALIKE = 0.7, 0.7
+_WORD_FROM: Final = 5
 # Names with fewer letters in common, in hundredths, are not compared by letters.
 _NO_LETTERS: Final = 50
 
@@ -60,6 +63,7 @@ def likeness(text: str, names: Sequence[str], connected: Floats | None = None) -
         begins * (_BEGINS + _BEGINS_LETTERS * letters),
         holds * (_HOLDS + _HOLDS_LETTERS * letters + _HOLDS_CONNECTED * known),
         _REORDERED * same,
+        _WORD_ALIKE * _word_alike(text, names),
     )
     best: Floats = np.minimum(np.maximum.reduce(ranked), MOST).astype(np.float32)
     return best
@@ -73,6 +77,20 @@ def _letters(text: str, names: Sequence[str], ratio: Floats) -> Floats:
     letters[places] += np.asarray(process.cdist([text], alike, scorer=OSA.normalized_similarity)).reshape(-1)
     letters /= 2
     return letters
+
+
+def _word_alike(text: str, names: Sequence[str]) -> Floats:
+    """Return how like a text that is one word the most alike word of each longer name is."""
+    best = np.zeros(len(names), dtype=np.float32)
+    if len(text) < _WORD_FROM or " " in text:
+        return best
+    words = [name.split() if " " in name else [] for name in names]
+    every = list(chain.from_iterable(words))
+    if every:
+        scorer = OSA.normalized_similarity
+        alike = process.cdist([text], every, scorer=scorer, score_cutoff=_LEAST_WORD_ALIKE, dtype=np.float32)
+        np.maximum.at(best, np.repeat(np.arange(len(names)), list(map(len, words))), alike.reshape(-1))
+    return best
 
 
 def _compared(text: str, names: Sequence[str], scorer: Callable[..., float], cutoff: float) -> Floats:

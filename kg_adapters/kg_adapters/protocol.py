@@ -24,6 +24,7 @@ from kg_adapters.models import (
     PathsFound,
     RelationCandidate,
     SparqlAnswer,
+    ValueUse,
 )
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.profile import GraphProfile, unknown_profile
@@ -233,6 +234,23 @@ class SupportsSets(Protocol):
         Raises:
             Unsupported: The graph cannot work out this expression.
             BackendTimeout: It took longer than `timeout_s`.
+        """
+        ...
+
+
+@runtime_checkable
+class SupportsValueSearch(Protocol):
+    """A graph that finds entities by a whole value of theirs."""
+
+    async def uses_of_values(self, texts: Collection[str], *, limit: int) -> Mapping[str, Sequence[ValueUse]]:
+        """Return which relations have texts as values, those that most entities have first; names are no values.
+
+        Texts match as a whole and without regard to case, as far as the graph can tell, and only where nothing does
+        without accents. Those that are no value are left out, as are all of them where there is no answer in time.
+
+        Args:
+            texts: The texts.
+            limit: The most entities that are named for each relation.
         """
         ...
 

@@ -37,6 +37,7 @@ from kg_adapters.models import (
     NeighborPage,
     RelationCandidate,
     SparqlAnswer,
+    ValueUse,
 )
 from kg_adapters.name_index import Name, NameIndex, RelationIndex, RelationName, own_name
 from kg_adapters.prefixes import Prefixes, prefixes_in_use
@@ -248,6 +249,9 @@ class RdflibAdapter:
 
     async def find_relations(self, text: str, *, limit: int) -> Sequence[RelationCandidate]:
         return await self._run(lambda copy: copy.relations.find(text, limit))
+
+    async def uses_of_values(self, texts: Collection[str], *, limit: int) -> Mapping[str, Sequence[ValueUse]]:
+        return await self._run(lambda copy: copy.reader.uses_of_values(texts, limit))
 
     async def schema(self) -> GraphSchema:
         return await self._run(lambda copy: copy.schema)

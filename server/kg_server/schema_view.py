@@ -22,12 +22,13 @@ from kg_server.answers.coverage import folded
 from kg_server.answers.intermediates import opened, without_label
 from kg_server.answers.results import Answer, Line, Over, Piece, SchemaResult, fitted, fitting, terms_of_lines
 from kg_server.concurrency import off_loop
-from kg_server.names import MAX_LABEL, Names, names_of
+from kg_server.names import MAX_LABEL, Names, names_of, terms_of
 from kg_server.naming.entities import how_read, identify
 from kg_server.naming.labelled import with_ids
 from kg_server.naming.meaning import Meaning, near_classes, near_relations
 from kg_server.naming.refusals import id_of, is_word
 from kg_server.naming.relations import preferred_relations, relation_behind_label, relation_of, without_unused
+from kg_server.naming.valued import MOST_NAMED, ValueText, read_as_value, said_of_value
 from kg_server.notes import MARK, Notes
 from kg_server.ontology import Declared, class_count
 from kg_server.ontology_view import OntologyView
@@ -300,7 +301,7 @@ class _View:
         declared = self.declared
         if not self.graph.remote and (owner is None or declared.is_ontology):
             (identity,) = await identify(self.graph, [text])
-            nodes = identity.nodes
+            nodes = () if identity.is_part else identity.nodes
             owner = owner or next(filter(None, map(profile.profile_of, nodes)), None)
         # A definition that is not complete may have missed the classes that are declared.
         may_declare = declared.terms > 0 or not self.schema.complete
@@ -318,6 +319,9 @@ class _View:
         like.sort(key=lambda each: each.iri not in preferred)
         if like:
             return await self._listed([each.with_owners(profile) for each in like], f"Like {quoted}: ")
+        (identity,) = await identify(self.graph, [text])
+        if identity.uses:
+            return await self._of_value(await read_as_value(self.graph, text, identity.uses))
         relations = {each.entity for each in await near_relations(self.meaning, self.schema, text)}
         classes = {each.entity for each in await near_classes(self.meaning, self.schema, text)}
         near = [each for each in every if each.iri in (classes if each.kind == "class" else relations)]
@@ -326,6 +330,16 @@ class _View:
             return Answer(self._result("empty", summary, [], Names(self.graph.prefixes, {})))
         answer = await self._listed(near, f"No class, relation or feature is called {quoted}. Nearest in meaning: ")
         return replace(answer, result=answer.result.model_copy(update={"knowledge": "unnamed"}))
+
+    async def _of_value(self, value: ValueText) -> Answer:
+        """Return an answer with the relations that have a text as value, their classes, and who has it."""
+        shown = {term for each in value.readings for term in (each.owner, each.use.relation) if term is not None}
+        entries = [each for each in entries_of(self.schema) if each.iri in shown]
+        facts = [fact for each in value.readings for fact in each.facts[:MOST_NAMED]]
+        names = await names_of(self.graph, (*shown, *terms_of(facts)))
+        summary = f"No class, relation or feature is called so. {said_of_value(value)}"
+        lines = [*(each.line.shown(names, MAX_LABEL) for each in entries), *map(names.fact, facts)]
+        return Answer(self._result("ok", summary, entries, names), tuple(lines[: fitting(lines, self.max_tokens)]))
 
     async def _listed(self, entries: Sequence[SchemaEntry], size: str, kinds: str | None = None) -> Answer:
         """Return an answer with a line for every class, relation and feature; `kinds` is what a whole one adds."""

@@ -6,7 +6,7 @@ What is behind a door is loaded when it is first opened, so that a server lists 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import anyio
 from mcp.server.mcpserver import Context
@@ -37,6 +37,9 @@ from kg_server.graphs import GraphName, GraphNames, GraphSet, OpenedGraph
 from kg_server.instructions import lines_of
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.settings import Settings
+
+if TYPE_CHECKING:
+    from kg_server.naming.valued import ValueText
 
 MAX_QUERY: Final = 20_000
 GRACE_S: Final = 1.0
@@ -134,6 +137,7 @@ class Tools:
                 on_hop=on_hop,
                 meaning=here.meaning,
             ),
+            values=True,
         )
 
     async def retrieve(
@@ -145,7 +149,8 @@ class Tools:
     ) -> Annotated[CallToolResult, CandidatesResult]:
         """Find who or what a text, or each of a list, names or describes: people, places, things.
 
-        `match` is exact, close (misspelled), loose (similar only) or none. `type` keeps only instances of a class.
+        `match` is exact, close (misspelled), value (of what is shown), loose (similar only) or none. `type` keeps only
+        instances of a class.
         """
         await load("kg_server.naming.retrieval")
         from kg_server.naming.retrieval import grouped, retrieval
@@ -192,7 +197,7 @@ class Tools:
         `details` adds qualifiers, references, annotations and named graphs.
         """
         await load("kg_server.answers.neighbors")
-        from kg_server.answers.neighbors import neighborhood
+        from kg_server.answers.neighbors import neighborhood, value_bearers
 
         here = await self._graphs.opened(graph)
         return await self._about(
@@ -211,6 +216,9 @@ class Tools:
             ),
             relation=relation,
             direction=direction,
+            of_value=lambda value, room: value_bearers(
+                here.adapter, value, relation=relation, limit=limit, max_tokens=room
+            ),
         )
 
     async def get_path(
@@ -360,11 +368,20 @@ class Tools:
         *,
         relation: str | None = None,
         direction: Direction = "out",
+        values: bool = False,
+        of_value: Callable[["ValueText", int], Awaitable[Answer]] | None = None,
     ) -> CallToolResult:
-        """Return what `ask` answers about the ids of entities within a budget, with how their names were read."""
+        """Return what `ask` answers about the ids of entities within a budget, with how their names were read.
+
+        With `values` a text that is a value stands for those who have it; `of_value` answers about it itself.
+        """
         await load("kg_server.naming.entities")
         from kg_server.naming.entities import read_entities
 
-        read = await read_entities(here.adapter, *texts, relation=relation, direction=direction)
-        answer = await ask(read.ids, read.room(max_tokens or self._settings.max_tokens))
+        values = values or of_value is not None
+        read = await read_entities(here.adapter, *texts, relation=relation, direction=direction, values=values)
+        room = read.room(max_tokens or self._settings.max_tokens)
+        if of_value is not None and read.values:
+            return (await of_value(read.values[0], room)).to_mcp()
+        answer = await ask(read.ids, room)
         return read.told(answer).to_mcp()

@@ -185,6 +185,32 @@ async def test_nobody_is_told_what_the_graph_lacks_before_it_was_asked(ask: Aski
     assert "no function was called yet" in ask.results()[0]
 
 
+@pytest.mark.parametrize(
+    ("looked_up", "status", "stop_reason"),
+    [
+        (("Retrieve", {"text": "Zylinderkopf"}), "unknown_entity", "entities"),
+        (("GetNeighbor", {"entity": "Zylinderkopf"}), "stopped", "unasked"),
+        (("Compose", {"expression": "Neighbor[Tokyo, no such relation]"}), "stopped", "unasked"),
+        (("GetNeighbor", {"entity": "Tokyo", "limit": 1}), "stopped", "cut"),
+        (("Schema", {"about": "mayor"}), "stopped", "unasked"),
+        (None, "stopped", "unasked"),
+    ],
+)
+async def test_a_failed_search_a_refusal_and_a_part_of_a_list_deny_nothing(
+    ask: Asking, looked_up: tuple[str, Mapping[str, object]] | None, status: str, stop_reason: str
+) -> None:
+    lacks = calls(("answer", {"outcome": "not_in_graph", "reason": "It names no mayor."}))
+    found = await ask(*([calls(looked_up)] if looked_up else ()), lacks, lacks)
+    assert "The answer is not taken" in ask.results()[0]
+    assert (found.status, found.stop_reason) == (status, stop_reason)
+
+
+async def test_a_lookup_that_finds_nothing_about_what_the_graph_has_is_a_denial(ask: Asking) -> None:
+    lacks = calls(("answer", {"outcome": "not_in_graph", "reason": "It has no mayor."}))
+    found = await ask(calls(("Retrieve", {"text": "Zylinderkopf"})), lacks, calls(LOOK), lacks)
+    assert (found.status, found.explanation) == ("not_in_graph", "It has no mayor.")
+
+
 async def test_an_answer_beside_calls_waits_for_their_results(ask: Asking) -> None:
     guess = ("answer", {"answers": [{"text": "Osaka", "results": [1]}]})
     found = await ask(calls(CAPITAL, guess), answer("Shinjuku"))

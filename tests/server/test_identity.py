@@ -134,14 +134,14 @@ async def test_namesakes_of_a_misspelt_name_are_all_named() -> None:
 
 @pytest.mark.parametrize(
     ("text", "match"),
-    [("Lakers", "loose"), ("The of and", "none"), ("Zochdaaru", "none"), ("", "none"), ("\x00 ", "none")],
+    [("Angeles", "loose"), ("The of and", "none"), ("Zochdaaru", "none"), ("", "none"), ("\x00 ", "none")],
 )
 async def test_shared_words_are_loose_and_nothing_is_none(text: str, match: str) -> None:
     assert await verdict(text, "Los Angeles Lakers", "The Lake of Gold") == (match, [])
 
 
 async def test_whole_words_come_before_letters() -> None:
-    (found,) = await identify(graph_of("lake", "Quakers", "Los Angeles Lakers"), ["Lakers"])
+    (found,) = await identify(graph_of("lake", "Quakers", "Los Angeles Lakers"), ["Los Lakers"])
     assert found.near[0].matched_text == "Los Angeles Lakers"
 
 

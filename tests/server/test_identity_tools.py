@@ -246,9 +246,7 @@ async def test_names_in_other_languages_styles_and_spellings_are_read_and_near_o
 async def test_retrieve_says_that_a_name_is_not_here(sample: LocalAdapter) -> None:
     settings = unhurried(embedding=LEXICAL)
     reply = await call(sample, "Retrieve", settings, text="Kazuo Ishiguro")
-    assert reply.plain.text == (
-        "No entity matches 'Kazuo Ishiguro'. Near, not the same:\nKazuhiko Inoue | Japanese voice actor | human"
-    )
+    assert reply.plain.text == ("No entity matches 'Kazuo Ishiguro'. Try another spelling or fewer words.")
     assert (reply.data["match"], reply.data["knowledge"]) == ("none", "unnamed")
 
 

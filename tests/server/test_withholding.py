@@ -43,7 +43,7 @@ class Telling(LocalAdapter):
         if text == "Osaka":
             raise BackendError(f"The store at http://example.org/?a=b said: Basic {BASIC}, pin hunter")
         found = await super().search(text, limit=limit, type=type)
-        return [replace(each, matched_text=SECRET) for each in found]
+        return [replace(each, matched_text=f"Tokyo {SECRET}") for each in found]
 
 
 async def test_answers_and_refusals_hold_no_secret_and_their_addresses_stay(

@@ -240,6 +240,10 @@ CUT: Final = "cut"
 """Why a run ended whose answer is a part of a list, in a word."""
 
 
+UNASKED: Final = "unasked"
+"""Why a run ended whose model denies what it never looked up, in a word."""
+
+
 @dataclass(frozen=True, slots=True)
 class PartSeen:
     """The part of a list that was seen.
@@ -284,6 +288,20 @@ def whole(pages: Sequence[Shown]) -> bool:
     return all(each.whole or (each.next_page and each.next_page in begun) for each in pages) and (
         not begun or "" in begun
     )
+
+
+def denial(readings: Sequence[Shown]) -> str:
+    """Return why a run ends whose model says that the graph lacks the answer, in a word, from what it was shown.
+
+    Only a lookup of something that the graph has, with nothing left out, shows that. A search that finds nothing shows
+    that the question names nothing here, and no call at all shows nothing.
+    """
+    lookups = [each for each in readings if each.looks_up]
+    if any(each.whole for each in lookups) or (lookups and whole(lookups)):
+        return "not_in_graph"
+    if lookups:
+        return CUT
+    return "entities" if any(each.names_nothing for each in readings) else UNASKED
 
 
 def parts_in(readings: Sequence[Shown]) -> Iterator[PartSeen]:

@@ -142,6 +142,8 @@ class Shown:
         total: How much there is, shown or not; 0 where that is unknown.
         text: The text that the model reads.
         ahead: Whether it was shown before the model asked for anything: what it asked for is better evidence.
+        looks_up: Whether it is about something that the graph has, so that what it lacks is missing there.
+        names_nothing: Whether it is a search for what the graph does not have.
     """
 
     facts: tuple[Triple, ...] = ()
@@ -158,6 +160,8 @@ class Shown:
     total: int = 0
     text: str = ""
     ahead: bool = False
+    looks_up: bool = False
+    names_nothing: bool = False
 
     def joined(self, other: "Shown") -> "Shown":
         """Return what two results show, whose texts stand one below the other."""

@@ -10,7 +10,18 @@ from typing import Final
 
 import anyio
 
-from kg_agents.evidence.answers import CUT, AgentAnswer, OnStep, RunStep, ignore_step, part_answered, parts_in, whole
+from kg_agents.evidence.answers import (
+    CUT,
+    UNASKED,
+    AgentAnswer,
+    OnStep,
+    RunStep,
+    denial,
+    ignore_step,
+    part_answered,
+    parts_in,
+    whole,
+)
 from kg_agents.evidence.ledger import Cited, Ledger
 from kg_agents.linking import resolver
 from kg_agents.llm import AgentError, Completion, Function, FunctionCall, Llm, LlmRequest, Message, estimated_tokens
@@ -203,13 +214,22 @@ ENDINGS: Final = {
     "unreadable": "The model's answer could not be read.",
     "graph": "The server did not answer several calls in a row.",
     CUT: "The list that the answer is taken from is not whole.",
+    UNASKED: "Nothing about it was looked up, which leaves open whether the graph holds the answer.",
 }
+NOT_LOOKED_UP: Final = (
+    "a search that finds nothing, or a part of a list, does not show that the graph lacks the answer. Look up what the "
+    "question is about, or set outcome to unknown_entity where the graph has nothing of that name."
+)
 NEVER_CALLED: Final = f"The model calls none of the functions that it is offered. {WITHOUT_FUNCTIONS}"
 _ENDS: Final = {"answered": "answered", "not_in_graph": "not_in_graph", "unknown_entity": "entities"}
 _UNREADABLE: Final = 2
 """How many answers that cannot be read end the run."""
 _CHARACTERS: Final = 4
 """How many characters a token has at least."""
+
+
+def _denies_too_early(final: FinalAnswer, run: ToolsRun) -> bool:
+    return final.outcome == "not_in_graph" and denial(run.ledger.shown) != "not_in_graph"
 
 
 class ToolsAgent:
@@ -254,6 +274,8 @@ class ToolsAgent:
         except RunEnded as end:
             return await self._answer_of(run, FinalAnswer(), (end.limit, str(end)))
         ending = run.ending or _ENDS[final.outcome]
+        if ending == "not_in_graph":
+            ending = denial(run.ledger.shown)
         said = "; ".join(each.asked or each.text.partition("\n")[0] for each in run.ledger.cited(final.results))
         reason = f"{final.reason} Shown by {said}." if final.outcome != "answered" and said else final.reason
         return await self._answer_of(run, final, (ending, " ".join(filter(None, (reason, ENDINGS.get(ending))))))
@@ -304,6 +326,8 @@ class ToolsAgent:
             problem = "the results beside it were not there yet. Answer again."
         elif not run.asked and not closed and not run.returned:
             problem = "no function was called yet. What the graph holds, only its functions show."
+        elif isinstance(final, FinalAnswer) and _denies_too_early(final, run) and not closed and not run.returned:
+            problem = NOT_LOOKED_UP
         if problem is None and not isinstance(final, Unreadable):
             return final
         run.returned = True

@@ -18,6 +18,7 @@ _FOUND: Final = re.compile(r"\s*retrieve\s*\[", re.IGNORECASE)
 _TELLING_COLUMN: Final = 6
 _SIZE: Final = re.compile(r"\d[\d,]*")
 _LOOKUPS: Final = frozenset({"retrieve", "feature", "neighbor", "neighbour", "getneighbor", "getneighbour"})
+_OF_FACTS: Final = frozenset({"Compose", "Degree", "Feature", "GetNeighbor", "GetPath", "Sparql", "observe"})
 _QUOTED: Final = re.compile(r"\"[^\"]*\"|'[^']*'")
 _FUNCTION: Final = re.compile(r"(\w+)\s*\[")
 
@@ -62,7 +63,16 @@ def read_shown(call: ToolCall, graphs: Sequence[str] = ()) -> Shown:
         next_page=found.cursor,
         total=_total(found),
         text=call.text,
+        looks_up=_looks_up(call, found),
+        names_nothing=call.tool == "Retrieve" and found.knowledge == "unnamed",
     )
+
+
+def _looks_up(call: ToolCall, found: ToolResult) -> bool:
+    """Return whether a result is about something that the graph has: a search shows only what it shows all of."""
+    if call.tool == "Retrieve":
+        return bool(found.card or found.cards)
+    return call.tool in _OF_FACTS and found.knowledge != "unnamed"
 
 
 def is_computed(expression: str) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kg_adapters.index.graph_index import Dictionary, GraphIndex
 from kg_adapters.index.neighborhood import START, Edge, Neighborhood, Position, degree_in_index, has_edge, is_in_groups
 from kg_adapters.labels import Vocabulary
-from kg_adapters.models import Count, Degree, Description, Direction, FeaturePage, NeighborPage, Role
+from kg_adapters.models import Count, Degree, Description, Direction, FeaturePage, NeighborPage, Role, ValueUse
 from kg_adapters.requests import (
     FeatureRequest,
     NeighborRequest,
@@ -112,6 +112,13 @@ class IndexReader:
                 shown = islice(chain.from_iterable(rows), request.limit)
                 pages[node] = FeaturePage(tuple(map(self.dictionary.feature, shown)), Count(total))
         return pages
+
+    def uses_of_values(self, texts: Iterable[str], limit: int) -> dict[str, Sequence[ValueUse]]:
+        """Return which relations have texts as values, as `SupportsValueSearch` promises."""
+        from kg_adapters.index.value_uses import uses_in_index  # noqa: PLC0415 - needed where nothing has a name
+
+        found = {text: uses_in_index(self._index, self.dictionary, text, limit, self.texts) for text in texts}
+        return {text: uses for text, uses in found.items() if uses}
 
     def instances(self, type: Node) -> Callable[[int], bool]:
         """Return the test whether a node, by its id, is an instance of a type."""

@@ -34,6 +34,7 @@ from kg_adapters.models import (
     PathsFound,
     RelationCandidate,
     SparqlAnswer,
+    ValueUse,
 )
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.profile import GraphProfile
@@ -141,6 +142,10 @@ class LocalAdapter:
     @reports_damage
     async def find_relations(self, text: str, *, limit: int) -> Sequence[RelationCandidate]:
         return await anyio.to_thread.run_sync(lambda: self._names.get().checked().relations.find(text, limit))
+
+    @reports_damage
+    async def uses_of_values(self, texts: Collection[str], *, limit: int) -> Mapping[str, Sequence[ValueUse]]:
+        return await anyio.to_thread.run_sync(self._reader.uses_of_values, texts, limit)
 
     @reports_damage
     async def surroundings(self, request: SurroundingsRequest) -> "Surroundings":

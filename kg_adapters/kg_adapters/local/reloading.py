@@ -32,10 +32,11 @@ from kg_adapters.models import (
     PathsFound,
     RelationCandidate,
     SparqlAnswer,
+    ValueUse,
 )
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.profile import GraphProfile
-from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSets, SupportsSparql
+from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSets, SupportsSparql, SupportsValueSearch
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
 from kg_adapters.surroundings import LabelVectors, SupportsSurroundings, SupportsVectors, Surroundings
 from kg_adapters.terms import Fact, Iri, Node
@@ -49,7 +50,14 @@ T = TypeVar("T")
 
 
 class LocalGraph(
-    KGAdapter, SupportsPaths, SupportsSets, SupportsSparql, SupportsVectors, SupportsSurroundings, Protocol
+    KGAdapter,
+    SupportsPaths,
+    SupportsSets,
+    SupportsSparql,
+    SupportsValueSearch,
+    SupportsVectors,
+    SupportsSurroundings,
+    Protocol,
 ):
     """All that a graph on this machine can do."""
 
@@ -90,6 +98,9 @@ class ForwardingAdapter(ABC):
 
     async def find_relations(self, text: str, *, limit: int) -> Sequence[RelationCandidate]:
         return await self.ask(lambda graph: graph.find_relations(text, limit=limit))
+
+    async def uses_of_values(self, texts: Collection[str], *, limit: int) -> Mapping[str, Sequence[ValueUse]]:
+        return await self.ask(lambda graph: graph.uses_of_values(texts, limit=limit))
 
     async def surroundings(self, request: SurroundingsRequest) -> Surroundings:
         return await self.ask(lambda graph: graph.surroundings(request))

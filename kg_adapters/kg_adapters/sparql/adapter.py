@@ -24,6 +24,7 @@ from kg_adapters.models import (
     NeighborPage,
     RelationCandidate,
     SparqlAnswer,
+    ValueUse,
 )
 from kg_adapters.prefixes import WELL_KNOWN, Prefixes
 from kg_adapters.profile import GraphProfile
@@ -43,7 +44,7 @@ from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.queries.edges import Scope
 from kg_adapters.sparql.rows import ValueRows
 from kg_adapters.sparql.schema import SchemaFile, SurveyLimits, Surveyor
-from kg_adapters.sparql.search import EndpointSearch, NameSearch, RelationSearch
+from kg_adapters.sparql.search import EndpointSearch, NameSearch, RelationSearch, uses_of_values
 from kg_adapters.sparql.sets import SetReader
 from kg_adapters.surroundings import Surroundings
 from kg_adapters.terms import Fact, Iri, Node
@@ -107,7 +108,7 @@ class SparqlAdapter:
     def __init__(self, parts: SparqlParts) -> None:
         queries = parts.queries
         asker = QueryAsker(parts.endpoint, queries.dialect, parts.timeout_s, parts.state)
-        self._parts = parts
+        self._parts, self._asker = parts, asker
         self._index = self._kept_for = _id_of(parts.state)
         self._edges = EdgeReader(asker, queries.edges, parts.memory, lambda: parts.name + self._index, parts.value_rows)
         self._descriptions = DescriptionReader(asker, queries.descriptions, parts.memory)
@@ -209,6 +210,9 @@ class SparqlAdapter:
 
     async def find_relations(self, text: str, *, limit: int) -> Sequence[RelationCandidate]:
         return await self._relations.find(await self.schema(), text, limit)
+
+    async def uses_of_values(self, texts: Collection[str], *, limit: int) -> Mapping[str, Sequence[ValueUse]]:
+        return await uses_of_values(self._asker, self._parts.queries.names, texts, limit)
 
     async def profile(self) -> GraphProfile:
         return await self._profiles.profile()

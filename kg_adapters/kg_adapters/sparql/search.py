@@ -10,19 +10,19 @@ import anyio.to_thread
 from rapidfuzz import fuzz, process
 
 from kg_adapters.calls import note_partial, watching_completeness
-from kg_adapters.errors import BackendTimeout
+from kg_adapters.errors import BackendError, BackendTimeout
 from kg_adapters.folding import bare_words, fold
 from kg_adapters.http.options import TextSearch
 from kg_adapters.labels import Vocabulary
-from kg_adapters.models import Candidate, GraphSchema, RelationCandidate
+from kg_adapters.models import Candidate, Count, GraphSchema, RelationCandidate, ValueUse
 from kg_adapters.name_index import Name, NameIndex, RelationIndex, RelationName, own_name
 from kg_adapters.sparql.asking import QueryAsker
 from kg_adapters.sparql.neighborhoods import BATCH
-from kg_adapters.sparql.queries.names import NameQueries
+from kg_adapters.sparql.queries.names import NameQueries, cleaned
 from kg_adapters.sparql.rows import rows
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.surroundings import spoken_aliases
-from kg_adapters.terms import Iri, Literal, Node, literal_key
+from kg_adapters.terms import Iri, Literal, Node, literal_key, node_key
 
 SCANNED: Final = 200_000
 SCAN_S: Final = 5.0
@@ -132,6 +132,41 @@ def _is_near(names: Iterable[Name], text: str) -> bool:
     if any(words <= set(each.split()) for each in folded):
         return True
     return process.extractOne(wanted, folded, scorer=fuzz.ratio, score_cutoff=_NEAR) is not None
+
+
+_VALUE_S: Final = 3.0
+"""How many seconds a query for values may take."""
+_MOST_USES: Final = 2_000
+
+
+async def uses_of_values(
+    asker: QueryAsker, queries: NameQueries, texts: Collection[str], limit: int
+) -> Mapping[str, Sequence[ValueUse]]:
+    """Return which relations have texts as values, as `SupportsValueSearch` promises: by one request."""
+    query = queries.valued(list(texts), _MOST_USES)
+    if query is None:
+        return {}
+    try:
+        answer = await asker.ask(query, timeout_s=_VALUE_S)
+    except BackendError:
+        note_partial("Whether the text is a value is not known: the endpoint did not answer that.")
+        return {}
+    found: dict[str, dict[Iri, dict[Node, Literal]]] = defaultdict(lambda: defaultdict(dict))
+    for row in rows(answer):
+        bearer, relation, value = row.node("s"), row.iri("a"), row.term("l")
+        if bearer is not None and relation is not None and isinstance(value, Literal):
+            found[cleaned(value.value).lower()][relation].setdefault(bearer, value)
+    is_whole = not answer.cut and len(answer.rows) < _MOST_USES
+    uses = {text: _sorted_uses(found.get(cleaned(text).lower(), {}), limit, is_whole) for text in texts}
+    return {text: of for text, of in uses.items() if of}
+
+
+def _sorted_uses(relations: Mapping[Iri, Mapping[Node, Literal]], limit: int, is_whole: bool) -> Sequence[ValueUse]:
+    uses: list[ValueUse] = []
+    for relation, bearers in relations.items():
+        nodes = sorted(bearers, key=node_key)
+        uses.append(ValueUse(relation, bearers[nodes[0]], tuple(nodes[:limit]), Count(len(nodes), exact=is_whole)))
+    return sorted(uses, key=lambda use: (-use.count.value, use.relation))
 
 
 NAMED: Final = 2_000

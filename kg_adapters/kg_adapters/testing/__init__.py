@@ -18,6 +18,7 @@ from kg_adapters.testing.entities import (  # noqa: E402
     DescriptionContract,
     SearchContract,
     ValuesContract,
+    ValueSearchContract,
 )
 from kg_adapters.testing.graphs import (  # noqa: E402
     BLANKS,
@@ -97,6 +98,7 @@ class KGAdapterContract(
     ContainmentContract,
     DescriptionContract,
     SearchContract,
+    ValueSearchContract,
     RelationContract,
     SchemaContract,
     ProfileContract,

@@ -1,14 +1,17 @@
 # ruff: noqa: D102, S101 - the name of a test is its sentence, and assert is how it speaks
 """Contract tests about single entities: labels, descriptions, values and search."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Final
 
+import pytest
+
 from kg_adapters.models import Candidate, Count, Description, Feature, FeaturePage, NeighborPage
+from kg_adapters.protocol import SupportsValueSearch
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
 from kg_adapters.surroundings import surroundings
-from kg_adapters.terms import RDF_LANG_STRING, Attribute, Fact, Iri, Literal
+from kg_adapters.terms import RDF_LANG_STRING, XSD, Attribute, Fact, Iri, Literal
 from kg_adapters.testing.graphs import (
     DESCRIBED,
     NAMED,
@@ -346,3 +349,49 @@ class SearchContract(GraphOpening):
             for text in HOSTILE:
                 assert len(await graph.search(text, limit=3)) <= 3
             assert exact(await graph.search("Earth", limit=1), "Earth") != []
+
+
+VALUED: Final = (
+    'ann label "Ann"',
+    'ann town "Bad Mühl"',
+    f'ann since "2011"^^<{XSD}integer>',
+    'bob town "Bad Mühl"@en',
+    'bob nick "Ann"',
+    'cid town "Bad Mühl Nord"',
+    'cid birthplace "Bad Mühl"',
+)
+
+
+class ValueSearchContract(GraphOpening):
+    """What a graph promises that finds entities by their values."""
+
+    async def uses(self, *texts: str, limit: int = 10) -> Mapping[str, Sequence[tuple[str, str, list[str], int]]]:
+        """Return relation, value, bearers and count of each use of some texts; skip graphs that find none."""
+        async with self.opened(VALUED) as graph:
+            if not isinstance(graph, SupportsValueSearch):
+                pytest.skip("this adapter does not find values")
+            found = await graph.uses_of_values(texts, limit=limit)
+        return {
+            text: [
+                (use.relation.local_part, use.value.value, [node.local_part for node in use.bearers], use.count.value)
+                for use in uses
+            ]
+            for text, uses in found.items()
+        }
+
+    async def test_a_whole_value_finds_those_who_have_it_the_most_frequent_relation_first(self) -> None:
+        assert await self.uses("Bad Mühl") == {
+            "Bad Mühl": [("town", "Bad Mühl", ["ann", "bob"], 2), ("birthplace", "Bad Mühl", ["cid"], 1)]
+        }
+
+    async def test_case_does_not_matter_for_values_and_numbers_are_values(self) -> None:
+        assert {text: [use[0] for use in uses] for text, uses in (await self.uses("bad mühl", "2011")).items()} == {
+            "bad mühl": ["town", "birthplace"],
+            "2011": ["since"],
+        }
+
+    async def test_a_name_is_no_value_unless_it_is_also_one(self) -> None:
+        assert await self.uses("Ann", "Mühl", "", "zzqqxxvv", *HOSTILE) == {"Ann": [("nick", "Ann", ["bob"], 1)]}
+
+    async def test_no_more_bearers_than_the_limit_are_named_and_all_are_counted(self) -> None:
+        assert (await self.uses("Bad Mühl", limit=1))["Bad Mühl"][0] == ("town", "Bad Mühl", ["ann"], 2)

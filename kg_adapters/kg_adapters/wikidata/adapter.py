@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar
 
-from kg_adapters.models import Degree, Description, Direction, FeaturePage, NeighborPage, RelationCandidate
+from kg_adapters.models import Degree, Description, Direction, FeaturePage, NeighborPage, RelationCandidate, ValueUse
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
 from kg_adapters.set_requests import Computed, SetRequest
 from kg_adapters.sparql.adapter import SparqlAdapter, SparqlParts
@@ -42,6 +42,11 @@ class WikidataService(SparqlAdapter):
 
     async def features(self, request: FeatureRequest) -> Mapping[Node, FeaturePage]:
         return await self._reader.features(request)
+
+    async def uses_of_values(self, texts: Collection[str], *, limit: int) -> Mapping[str, Sequence[ValueUse]]:
+        # The same value stands on entities and on nodes of their statements, which nobody asks about.
+        del texts, limit
+        return {}
 
     async def compute(self, request: SetRequest) -> Computed:
         return as_people_read(await super().compute(request))

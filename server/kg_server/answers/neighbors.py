@@ -24,6 +24,7 @@ from kg_server.answers.results import (
     Note,
     Over,
     Piece,
+    fitted,
     fitting,
     terms_of_lines,
     token_count,
@@ -31,6 +32,7 @@ from kg_server.answers.results import (
 from kg_server.names import MAX_LABEL, Names, names_of, terms_of
 from kg_server.naming.refusals import NoSuchRelation, entity_of, require_entity, unknown_entity
 from kg_server.naming.relations import Chosen, no_such_relation, relation_of, without_dash
+from kg_server.naming.valued import ValueText, said_of_value
 
 ADJECTIVES: Final = {"out": "outgoing", "in": "incoming", "both": "neighbouring"}
 MOST_INCOMING: Final = 6
@@ -191,6 +193,30 @@ async def neighborhood(
     if relation is not None and graph.remote:
         await relation_of(graph, relation, around=[node])
     return await _nothing(graph, query, max_tokens)
+
+
+async def value_bearers(
+    graph: KGAdapter, value: ValueText, *, relation: str | None, limit: int, max_tokens: int
+) -> Answer:
+    """Answer GetNeighbor about a text that is a value: who has it, and how to ask what these have over a relation."""
+    facts = [fact for each in value.readings for fact in each.facts][:limit]
+    total = Count.sum(each.use.count for each in value.readings)
+    names = await names_of(graph, terms_of(facts), max_tokens=max_tokens)
+
+    def build(shown: int) -> Answer:
+        result = NeighborsResult(
+            status="ok" if total == Count(shown) else "truncated",
+            knowledge="stated",
+            summary=f"No entity is called so. {said_of_value(value)}{value.further(relation)}",
+            values=[names.row(fact) for fact in facts[:shown]],
+            labels=names.entity_labels(fact.head for fact in facts[:shown]),
+            relations=names.relation_labels(fact.relation for fact in facts[:shown]),
+            total=total.value,
+            exact=None if total.exact else False,
+        )
+        return Answer(result, tuple(names.fact(fact) for fact in facts[:shown]))
+
+    return fitted(build, len(facts), max_tokens)
 
 
 async def _page(graph: KGAdapter, query: NeighborQuery) -> NeighborPage:

@@ -50,7 +50,7 @@ def affordable(lines: Iterable[str], max_tokens: int) -> Iterator[str]:
 
 Status: TypeAlias = Choice["ok", "empty", "truncated", "timeout"]
 
-Verdict: TypeAlias = Choice["exact", "close", "loose", "none"]
+Verdict: TypeAlias = Choice["exact", "close", "value", "loose", "none"]
 """How well a text names something; see `kg_server.naming.entities`."""
 
 Knowledge: TypeAlias = Choice["stated", "denied", "unknown", "unnamed"]
@@ -120,6 +120,9 @@ class CandidatesResult(Result):
     cards: dict[str, list[list[str]]] | None = None
     held: list[list[str]] | None = None
     labels: dict[str, str] | None = None
+    values: list[list[str]] | None = Field(
+        default=None, description="[text, relation, how many have it, class, of how many, condition]"
+    )
 
 
 class FeaturesResult(Result):

@@ -62,7 +62,8 @@ from kg_server.compose.syntax import (
     kind_of,
 )
 from kg_server.names import MAX_LABEL, names_of
-from kg_server.naming.entities import POOL, Identity, identify, naming_refusal
+from kg_server.naming.close import POOL
+from kg_server.naming.entities import Identity, identify, naming_refusal
 from kg_server.naming.having import with_any
 from kg_server.naming.meaning import Meaning
 from kg_server.naming.refusals import MisreadExpression, one_error
@@ -326,14 +327,15 @@ async def identities_of(
     """
     texts: dict[str, None] = {}
     retrieved: dict[str, None] = {}
+    compared: dict[str, None] = {}
     for call in calls:
         texts |= dict.fromkeys(ref.text for ref in entities_in(call))
         for each in calls_in(call):
             if each.function == "Retrieve":
                 (texts if meaning is None else retrieved)[each.words.text] = None
             values = (clause.value for clause in each.clauses)
-            texts |= dict.fromkeys(value.text for value in values if isinstance(value, Words))
-    found = await identify(graph, list(texts))
+            compared |= dict.fromkeys(value.text for value in values if isinstance(value, Words))
+    found = await identify(graph, list(texts | compared), compared=compared.keys() - texts.keys())
     several = [each for each in found if len(each.nodes) > 1 and _is_read_differently(graph, each.text)]
     if several:
         raise one_error([await naming_refusal(graph, each) for each in several])

@@ -8,7 +8,7 @@ from typing import Final
 from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity, UnknownName
 from kg_adapters.federated import FederatedGraph
 from kg_adapters.folding import fold
-from kg_adapters.models import Candidate, Count, Description, Direction
+from kg_adapters.models import Candidate, Count, Description, Direction, ValueUse
 from kg_adapters.prefixes import MAX_ID_LENGTH, WELL_KNOWN, in_full
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import XSD, Iri, Node
@@ -17,23 +17,13 @@ from kg_server.answers.cards import sketches_of
 from kg_server.answers.results import Answer, Verdict, token_count
 from kg_server.concurrency import all_of
 from kg_server.names import MAX_LABEL, names_of, plural
+from kg_server.naming.close import POOL, bearer_of_part, close_to, how_part, is_near, judged
 from kg_server.naming.having import instances_among, with_relation
 from kg_server.naming.labelled import Labelled, labelled, with_ids
-from kg_server.naming.misspelling import (
-    SMALL_WORDS,
-    Slips,
-    Words,
-    apart,
-    orders,
-    slips_between,
-    without_article,
-    words_of,
-)
+from kg_server.naming.misspelling import apart, orders, without_article, words_of
 from kg_server.naming.refusals import id_of, one_error, relation_hint, require_entity
+from kg_server.naming.valued import ValueText, bearers_of_value, identifier_among, read_as_value, said_of_value, uses_of
 from kg_server.ontology import CLASS_KINDS
-
-POOL: Final = 50
-"""How many candidates a verdict rests on."""
 
 MOST_DECIDED: Final = 20
 """Among how many namesakes a relation decides."""
@@ -44,12 +34,9 @@ MOST_NAMESAKES: Final = 500
 AT_ONCE: Final = 8
 """How many texts are looked for at a time."""
 
-_ALIKE: Final = 0.75
-
 _DATATYPE: Final = Iri(f"{WELL_KNOWN['rdfs']}Datatype")
 
-_MEANT: Final = 0.5
-"""How near in meaning something has to be to be worth mentioning."""
+_OTHERWISE: Final = "written otherwise"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +49,8 @@ class Identity:
         named: Those who bear the name, where the match is `exact` or `close`: several are namesakes.
         near: What else is like it, best first.
         passed: Who else bears the name and is not meant; see `decided`.
+        uses: Which entities have the text as a value, where it is no name, or only nearly one.
+        by: What the text is of the one that it names: `its identifier`; empty where it is an id or a name.
     """
 
     text: str
@@ -69,6 +58,8 @@ class Identity:
     named: tuple[Candidate, ...] = ()
     near: tuple[Candidate, ...] = ()
     passed: tuple[Candidate, ...] = ()
+    uses: tuple[ValueUse, ...] = ()
+    by: str = ""
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -79,7 +70,7 @@ class Identity:
     def alike(self) -> tuple[Candidate, ...]:
         """What shares a word with the text or is near in letters or meaning, best first."""
         words = words_of(self.text)
-        return tuple(each for each in self.near if _is_near(words, each))
+        return tuple(each for each in self.near if is_near(words, each))
 
     @property
     def is_misnamed(self) -> bool:
@@ -87,22 +78,38 @@ class Identity:
         return self.match == "close" and self.named[0].matched_by == "id"
 
     @property
+    def is_certain(self) -> bool:
+        """Whether a name is meant even where the text is also a value: by an id, or by all letters of the name."""
+        return self.match == "close" and (self.is_misnamed or self.how == _OTHERWISE)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the text is only a part of the name of the one that it names."""
+        return self.match == "close" and bool(how_part(self.text, self.named[0].matched_text))
+
+    @property
     def how(self) -> str:
         """How the text names the first of them: `an alias`, `one letter off`; empty where it is its id or label."""
         if not self.named:
             return ""
         by = self.named[0]
+        if self.by:
+            return self.by
         if self.is_misnamed:
             return "by its id, not by its label"
         if self.match == "exact":
             return "an alias" if by.matched_by == "alias" else ""
+        if part := how_part(self.text, by.matched_text):
+            return part
         names = [without_article(name) for name in orders(by.matched_text)]
         letters = min(apart(without_article(text), name) for text in orders(self.text) for name in names)
-        off = {0: "written otherwise", 1: "one letter off"}.get(letters, f"{letters} letters off")
+        off = {0: _OTHERWISE, 1: "one letter off"}.get(letters, f"{letters} letters off")
         return f"{off} its alias {in_quotes(by.matched_text)}" if letters and by.matched_by == "alias" else off
 
 
-async def identify(graph: KGAdapter, texts: Sequence[str], *, type: Node | None = None) -> list[Identity]:
+async def identify(
+    graph: KGAdapter, texts: Sequence[str], *, type: Node | None = None, compared: Collection[str] = ()
+) -> list[Identity]:
     """Return what texts name, in their order; among the instances of a type where one is given.
 
     A text is first an id, alone or behind its label (`kg_server.naming.labelled`), then a label or alias, then the
@@ -113,6 +120,7 @@ async def identify(graph: KGAdapter, texts: Sequence[str], *, type: Node | None 
         graph: The graph.
         texts: Ids or names.
         type: Only what has this type counts.
+        compared: Texts that are compared with values anyway: it is not asked whether they are some.
     """
     written = {text: with_ids(text) for text in texts}
     behind = dict.fromkeys(each.id for of in written.values() for each in of)
@@ -129,7 +137,8 @@ async def identify(graph: KGAdapter, texts: Sequence[str], *, type: Node | None 
         [partial(_identity, graph, text, nodes.get(text, ()), behind_labels.get(text), type) for text in written],
         at_once=AT_ONCE,
     )
-    by_text = dict(zip(written, await _without_relations(graph, found), strict=True))
+    found = await _with_values(graph, await _without_relations(graph, found), type, compared)
+    by_text = dict(zip(written, found, strict=True))
     return [by_text[text] for text in texts]
 
 
@@ -185,18 +194,24 @@ async def how_read(graph: KGAdapter, identity: Identity) -> str:
     return "".join(piece if isinstance(piece, str) else names.entity(piece) for piece in pieces)
 
 
-def judged(text: str, near: Sequence[Candidate]) -> Verdict:
-    """Return `loose` where something shares a word with a text or is near in letters or meaning, else `none`."""
-    return "loose" if any(_is_near(words_of(text), each) for each in near) else "none"
+async def _with_values(
+    graph: KGAdapter, identities: Sequence[Identity], type: Node | None, compared: Collection[str]
+) -> list[Identity]:
+    """Return verdicts in which texts that are no names may be values of entities, and identifiers name them."""
+    open_ones = [
+        each.text for each in identities if each.match != "exact" and not each.is_certain and each.text not in compared
+    ]
+    found = await uses_of(graph, open_ones, type)
+    return [_as_value(each, tuple(found[each.text])) if each.text in found else each for each in identities]
 
 
-def _is_near(words: Words, candidate: Candidate) -> bool:
-    if candidate.matched_by == "meaning":
-        return candidate.score >= _MEANT
-    name = words_of(candidate.matched_text)
-    longest = max(len(" ".join(words)), len(" ".join(name)))
-    shared = (frozenset(words) - SMALL_WORDS).intersection(name)
-    return bool(shared) or apart(words, name) <= (1 - _ALIKE) * longest
+def _as_value(identity: Identity, uses: tuple[ValueUse, ...]) -> Identity:
+    """Return the verdict on a text that is a value, whatever it is nearly the name of."""
+    near = (*identity.named, *identity.near)
+    if (relation := identifier_among(identity.text, uses)) is not None:
+        named = bearers_of_value(identity.text, uses)
+        return Identity(identity.text, "exact", named, near, by=f"by its {relation.local_part}")
+    return Identity(identity.text, "value", near=near, uses=uses)
 
 
 async def _without_relations(graph: KGAdapter, identities: Sequence[Identity]) -> list[Identity]:
@@ -236,11 +251,11 @@ async def _identity(
         return Identity(text, "exact", tuple(Candidate(node, 1.0, "id", text) for node in shown.nodes))
     if shown is not None and not shown.written.holds_more(graph):
         return await _called_otherwise(graph, text, shown.nodes, shown.written.label)
-    close = await _close(graph, text, pool)
+    close = await close_to(graph, text, pool)
     if not close and (joined := text.replace(".", "")) != text and fold(joined):
         # Words do not find `USA` by `U.S.A.`.
-        close = await _close(graph, text, await graph.search(joined, limit=POOL, type=type))
-    if close:
+        close = await close_to(graph, text, await graph.search(joined, limit=POOL, type=type))
+    if close := close or await bearer_of_part(graph, text, pool):
         return Identity(text, "close", close, _without(pool, close))
     return Identity(text, judged(text, pool), near=tuple(pool))
 
@@ -271,43 +286,6 @@ def _same(pool: Sequence[Candidate], text: str) -> tuple[Candidate, ...]:
     return named or tuple(each for each in same if each.matched_text == text.strip()) or same
 
 
-async def _close(graph: KGAdapter, text: str, pool: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Return those whose name a text misspells; none where another name is as near, or where it is a word of others."""
-    for words in orders(text):
-        if found := await _read_closely(graph, words, pool):
-            return found
-    return ()
-
-
-async def _read_closely(graph: KGAdapter, words: Words, pool: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    names = {each.entity: min(orders(each.matched_text), key=partial(apart, words)) for each in pool}
-    slips = {node: slip for node, name in names.items() if (slip := slips_between(words, name)) is not None}
-    if not slips:
-        return ()
-    best: Slips = min(slips.values(), key=lambda slip: slip.count)
-    meant = {names[node] for node, slip in slips.items() if slip.count == best.count}
-    chosen = tuple(each for each in pool if names[each.entity] in meant)
-    bearers = frozenset(each.entity for each in chosen)
-    others = [name for node, name in names.items() if node not in bearers]
-    # Without its article, `The Dawn` may also be `SS Dawn`.
-    rivals = (apart(words, name) <= best.count or name[1:] == without_article(words) for name in others)
-    if len(meant) > 1 or (best.count and any(rivals)):
-        return ()
-    for word in slips[chosen[0].entity].words:
-        if await _is_word(graph, word, pool, bearers):
-            return ()
-    return chosen
-
-
-async def _is_word(graph: KGAdapter, word: str, pool: Sequence[Candidate], bearers: frozenset[Node]) -> bool:
-    """Say whether others have a word in their names: then it is no misspelling."""
-
-    def in_others(found: Sequence[Candidate]) -> bool:
-        return any(each.entity not in bearers and word in words_of(each.matched_text) for each in found)
-
-    return in_others(pool) or in_others(await graph.search(word, limit=POOL))
-
-
 def _without(pool: Sequence[Candidate], named: Sequence[Candidate]) -> tuple[Candidate, ...]:
     bearers = {each.entity for each in named}
     return tuple(each for each in pool if each.entity not in bearers)
@@ -334,11 +312,13 @@ class ReadArguments:
         ids: The ids, in the order of the arguments.
         names: Which arguments are names, and the ids that they were read as.
         note: What was read as what; empty where every argument is an id or a label.
+        values: The arguments that are values, where these may stand for those who have them.
     """
 
     ids: Sequence[str]
     names: Mapping[str, str]
     note: str
+    values: Sequence[ValueText] = ()
 
     def room(self, max_tokens: int) -> int:
         """Return what an answer may cost beside the note."""
@@ -346,19 +326,26 @@ class ReadArguments:
 
     def told(self, answer: Answer) -> Answer:
         """Return an answer that begins with what was read as what."""
-        if not self.names:
+        if not self.note and not self.names:
             return answer
         summary = f"{self.note} {answer.result.summary}".lstrip()
-        return replace(answer, result=answer.result.model_copy(update={"summary": summary, "read": {**self.names}}))
+        return replace(
+            answer, result=answer.result.model_copy(update={"summary": summary, "read": {**self.names} or None})
+        )
 
 
 async def read_entities(
-    graph: KGAdapter, *texts: str, relation: str | None = None, direction: Direction = "out"
+    graph: KGAdapter,
+    *texts: str,
+    relation: str | None = None,
+    direction: Direction = "out",
+    values: bool = False,
 ) -> ReadArguments:
     """Return the entities that arguments stand for; where a relation or feature is asked for, it decides on namesakes.
 
     What has the form of an id is taken for one, and whether the graph has it is left to who asks it next; only a local
-    graph, which knows at once, reads an id that it does not have as a name.
+    graph, which knows at once, reads an id that it does not have as a name. With `values` a text that is a value stands
+    for those who have it, as many as are named.
 
     Raises:
         InvalidRequest: A text names several things, or is no id and no name; or several texts cannot be read.
@@ -366,7 +353,8 @@ async def read_entities(
     """
     known = await _ids(graph, texts)
     names: dict[str, str] = {}
-    ids: dict[str, str] = {}
+    ids: dict[str, Sequence[str]] = {}
+    found: list[ValueText] = []
     notes: list[str] = []
     refused: list[KGError] = []
     others = [text for text in dict.fromkeys(texts) if text not in known]
@@ -376,13 +364,18 @@ async def read_entities(
         if len(identity.nodes) == 1:
             (node,) = identity.nodes
             names[identity.text] = (await names_of(graph, [node])).entity_id(node)
-            ids[identity.text] = in_full(node) if isinstance(graph, FederatedGraph) else names[identity.text]
+            ids[identity.text] = [in_full(node) if isinstance(graph, FederatedGraph) else names[identity.text]]
             notes.append(await how_read(graph, identity))
+        elif values and identity.uses:
+            found.append(await read_as_value(graph, identity.text, identity.uses))
+            ids[identity.text] = found[-1].ids
+            notes.append(said_of_value(found[-1]))
         elif identity.named or id_of(graph, identity.text) is None:
             refused.append(await naming_refusal(graph, identity))
     if refused:
         raise one_error(refused)
-    return ReadArguments([ids.get(text, text) for text in texts], names, " ".join(filter(None, notes)))
+    every = [each for text in texts for each in ids.get(text, (text,))]
+    return ReadArguments(every, names, " ".join(filter(None, notes)), found)
 
 
 async def class_named(graph: KGAdapter, text: str) -> Identity:
@@ -449,7 +442,8 @@ async def naming_refusal(graph: KGAdapter, identity: Identity) -> KGError:
     nodes = [each.entity for each in identity.named[:SHOWN] or identity.alike[:MOST_NEAR]]
     shown = await told_apart(graph, nodes, namesakes=bool(identity.named))
     if not identity.named:
-        return UnknownName(identity.text, near=shown)
+        value = f"It is a {await read_as_value(graph, identity.text, identity.uses)}" if identity.uses else ""
+        return UnknownName(identity.text, near=() if value else shown, hint=value)
     if len(nodes) == 1:
         return InvalidRequest(f"{in_quotes(identity.text, MAX_LABEL)} may mean {shown[0]}. Give its id.")
     more = f"; and {len(identity.named) - SHOWN} more" if len(identity.named) > SHOWN else ""

@@ -2,7 +2,7 @@
 
 Two names may be a letter apart and mean two things: `Henry VII` and `Henry VIII`, `Apollo 11` and `Apollo 12`, `SS
 Dawn` and `TS Dawn`. So a number, an initial or a word too many or too few is never a slip, unless it is an article,
-nor is another first letter, nor a second slip in the same word.
+nor is another first letter, nor a second slip in the same word, unless two vowels of it change places.
 """
 
 import re
@@ -26,6 +26,9 @@ _ONE_FROM: Final = 5
 _TWO_FROM: Final = 12
 # A shorter word is another word when one of its letters is another.
 _WORD_FROM: Final = 4
+# A shorter word is another word when two of its vowels change places.
+_EXCHANGED_FROM: Final = 7
+_VOWELS: Final = frozenset("aeiouy")
 # A letter in place of a blank changes the number of words, which only a long name survives.
 _BLANK_FROM: Final = 8
 _IN_FULL: Final = {"ft": "fort", "jr": "junior", "mt": "mount", "st": "saint"}
@@ -90,10 +93,23 @@ def slips_between(text: Words, name: Words) -> Slips | None:
     length = len("".join(name))
     if len(wrong) > (1 if length < _TWO_FROM else 2):
         return None
-    kinds = (_swapped,) if length < _ONE_FROM else (_swapped, _slipped)
+    kinds = (_swapped,) if length < _ONE_FROM else (_swapped, _slipped, _exchanged)
     if not all(any(is_kind(*pair) for is_kind in kinds) for pair in wrong):
         return None
     return Slips(len(wrong), tuple(ours for ours, _ in wrong))
+
+
+def is_slip(text: str, name: str) -> bool:
+    """Return whether a word is another one with a slip of the pen."""
+    return _swapped(text, name) or _slipped(text, name) or _exchanged(text, name)
+
+
+def _exchanged(text: str, name: str) -> bool:
+    """Say whether two vowels of a long word changed places, as in `Halverson` and `Halvorsen`."""
+    if len(text) != len(name) or len(name) < _EXCHANGED_FROM:
+        return False
+    wrong = [(ours, theirs) for ours, theirs in zip(text, name, strict=True) if ours != theirs]
+    return len(wrong) == 2 and wrong[0] == wrong[1][::-1] and _VOWELS.issuperset(wrong[0])
 
 
 def _swapped(text: str, name: str) -> bool:

@@ -20,20 +20,20 @@ from kg_server.answers.results import Answer, CandidatesResult, Verdict, fitted
 from kg_server.concurrency import all_of, off_loop
 from kg_server.elsewhere import Places, said_of
 from kg_server.names import MAX_LABEL, Names, shown_label
+from kg_server.naming.close import POOL, judged
 from kg_server.naming.entities import (
     AT_ONCE,
     MOST_NAMESAKES,
     MOST_NEAR,
-    POOL,
     Identity,
     class_named,
     how_read,
     identify,
-    judged,
 )
 from kg_server.naming.meaning import Meaning
 from kg_server.naming.misspelling import alike
 from kg_server.naming.refusals import none_answered
+from kg_server.naming.valued import MOST_NAMED, ValueText, bearers_of_value, read_as_value, said_of_value
 
 _COMPARED: Final = 50
 """With how many names each text is compared, about."""
@@ -47,7 +47,7 @@ _NEAR: Final = " Near, not the same:"
 _Shown: TypeAlias = tuple[str, str]
 """A graph and the id of something that it answered."""
 
-_WEAKEST_FIRST: Final[Sequence[Verdict]] = ("none", "loose", "close", "exact")
+_WEAKEST_FIRST: Final[Sequence[Verdict]] = ("none", "loose", "value", "close", "exact")
 
 
 class _Block(NamedTuple):
@@ -103,6 +103,7 @@ def grouped(found: Mapping[str, Answer | KGError], places: Mapping[str, Mapping[
         missing=" ".join(filter(None, (*(each.missing for each in every), *map(str, failures.values())))) or None,
         cards={card: rows for name, each in results.items() for card, rows in _cards_in(each, name)} or None,
         held=[row for each in every for row in each.held or ()] or None,
+        values=[[*row, name] for name, each in results.items() for row in each.values or ()] or None,
         labels={short: text for each in reversed(every) for short, text in (each.labels or {}).items()} or None,
     )
     blocks = {name: each.blocks for name, each in parts.items() if isinstance(each, _Retrieved)}
@@ -176,14 +177,15 @@ class _Asked:
     identities: Sequence[Identity]
     kind: Node | None
     limit: int
+    values: Mapping[str, ValueText]
 
     def shown(self, identity: Identity) -> Sequence[Candidate]:
-        """Return who is shown: all who bear the name, and others only where nobody does, of several texts few."""
+        """Return who is shown: all who bear the name, or else have the value, or are near it, of several texts few."""
         if identity.named:
             return identity.named[:_MOST_SHOWN]
-        if len(self.identities) == 1:
-            return identity.near[: self.limit]
-        return identity.alike[: min(self.limit, MOST_NEAR)]
+        if identity.uses:
+            return bearers_of_value(identity.text, identity.uses)[: max(self.limit, MOST_NAMED)]
+        return identity.near[: self.limit if len(self.identities) == 1 else min(self.limit, MOST_NEAR)]
 
     def kept(self, count: int) -> Sequence[Sequence[Candidate]]:
         """Return of each text some of those who are shown, `count` in all: the first of each before any second."""
@@ -215,10 +217,11 @@ async def retrieval(
         raise InvalidRequest(f"{which} is blank. Give a name, or words that describe what you look for.")
     kind, misread = (None, "") if type is None else await _kind(graph, type)
     found: Sequence[Identity] = await identify(graph, list(dict.fromkeys(texts)), type=kind)
-    if isinstance(text, str) and (not found[0].named or found[0].is_misnamed):
+    if isinstance(text, str) and not found[0].uses and (not found[0].named or found[0].is_misnamed):
         found = await _listed(graph, found[0], kind)
-    identities, missing = await _with_meaning(meaning, found, kind)
-    asked = _Asked(identities, kind, limit)
+    found, missing = await _with_meaning(meaning, found, kind)
+    asked = await _asked_of(graph, found, kind, limit)
+    identities = asked.identities
     told = await _sketches(graph, asked)
     cards = await _cards(graph, identities)
     named = [each.entity for identity in identities if identity.named for each in asked.shown(identity)]
@@ -232,11 +235,12 @@ async def retrieval(
         result = CandidatesResult(
             status="empty" if not most else "truncated" if missed or count < most else "ok",
             summary=_summary(asked, kept, told.names) + note,
-            knowledge="stated" if any(identity.named for identity in identities) else "unnamed",
+            knowledge="stated" if any(each.named or each.uses for each in identities) else "unnamed",
             match=next(verdict for verdict in _WEAKEST_FIRST if any(each.match == verdict for each in identities)),
             matches={identity.text: identity.match for identity in identities} if len(identities) > 1 else None,
             candidates=[_row(each, number, told, also) for number, of in enumerate(kept, start=1) for each in of],
             missing=missing or None,
+            values=[row for each in asked.values.values() for row in each.rows] or None,
             **_card_fields(cards, told.names, alone=len(identities) == 1),
         )
         return _Retrieved.of(result, _blocks(asked, kept, told, cards, also))
@@ -247,6 +251,13 @@ async def retrieval(
         return whole if fits else fitted(lambda count: build(count, {}), most, max_tokens)
 
     return await off_loop(fit, _COMPARED * len(identities))
+
+
+async def _asked_of(graph: KGAdapter, identities: Sequence[Identity], kind: Node | None, limit: int) -> _Asked:
+    """Return what was asked, with how texts are values, and nothing near that merely has some letters in common."""
+    values = {each.text: await read_as_value(graph, each.text, each.uses) for each in identities if each.uses}
+    kept = [each if each.named or each.uses else replace(each, near=each.alike) for each in identities]
+    return _Asked(kept, kind, limit, values)
 
 
 async def _kind(graph: KGAdapter, text: str) -> tuple[Node, str]:
@@ -285,7 +296,7 @@ async def _listed(graph: KGAdapter, whole: Identity, kind: Node | None) -> Seque
     if not 2 <= len(texts) <= _MOST_LISTED:
         return [whole]
     found = await identify(graph, texts, type=kind)
-    return found if all(each.named and not each.is_misnamed for each in found) else [whole]
+    return found if all((each.named and not each.is_misnamed) or each.uses for each in found) else [whole]
 
 
 def _texts_in(text: str) -> list[str]:
@@ -311,7 +322,7 @@ async def _with_meaning(meaning: Meaning, found: Sequence[Identity], kind: Node 
     identities: list[Identity] = []
     missing = ""
     for each in found:
-        if each.named:
+        if each.named or each.uses:
             identities.append(each)
             continue
         meant = await meaning.candidates(each.text, limit=POOL, type=kind)
@@ -381,7 +392,8 @@ def _blocks(
     for identity, shown in zip(asked.identities, kept, strict=True):
         if len(asked.identities) > 1 and (len(identity.named) != 1 or identity.match == "close"):
             yield _Block((_verdict(identity, shown, asked, told.names),))
-        for each in shown:
+        # Who has a value is named above.
+        for each in () if identity.uses else shown:
             elsewhere = also.get(each.entity, "")
             card = left.pop(each.entity, None) if len(identity.named) == 1 else None
             lines = [" | ".join(filter(None, (_line(each, told), elsewhere)))]
@@ -393,7 +405,9 @@ def _blocks(
 
 def _line(candidate: Candidate, told: Sketches) -> str:
     parts = list(told.of(candidate.entity))
-    if candidate.matched_by != "id" and candidate.matched_text != told.names.labels.get(candidate.entity):
+    if candidate.matched_by not in {"id", "value"} and candidate.matched_text != told.names.labels.get(
+        candidate.entity
+    ):
         parts.append(_how(candidate))
     return " | ".join(parts)
 
@@ -403,7 +417,12 @@ def _summary(asked: _Asked, kept: Sequence[Sequence[Candidate]], names: Names) -
         return _verdict(asked.identities[0], kept[0], asked, names)
     counts = Counter(identity.match for identity in asked.identities)
     unnamed = counts["loose"] + counts["none"]
-    many = {"exact": counts["exact"], "close": counts["close"], "named by nothing here": unnamed}
+    many = {
+        "exact": counts["exact"],
+        "close": counts["close"],
+        "a value": counts["value"],
+        "named by nothing here": unnamed,
+    }
     said = ", ".join(f"{number} {how}" for how, number in many.items() if number)
     return f"{len(asked.identities)} texts: {said}."
 
@@ -413,6 +432,10 @@ def _verdict(identity: Identity, shown: Sequence[Candidate], asked: _Asked, name
     among = f" among {names.entity(asked.kind)}" if asked.kind is not None else ""
     several = len(identity.named) > 1
     cut = f", {len(shown)} of them here" if len(shown) < len(identity.named) else ""
+    if identity.uses:
+        return f"{said_of_value(asked.values[identity.text])}"
+    if identity.by:
+        return f"Exact: {text} names {names.entity(identity.named[0].entity)}{among}, {identity.by}."
     if identity.match == "exact":
         number = Count(len(identity.named), exact=len(identity.named) < MOST_NAMESAKES)
         things = f"{number} things{cut}" if several else "one thing"
@@ -420,7 +443,8 @@ def _verdict(identity: Identity, shown: Sequence[Candidate], asked: _Asked, name
     if identity.match == "close":
         meant = names.entity(identity.named[0].entity)
         others = f", the name of {len(identity.named)} things{cut}" if several else ""
-        return f"Close: read {text} as {meant}{others}."
+        part = f", {identity.how}" if identity.is_part else ""
+        return f"Close: read {text} as {meant}{part}{others}."
     if shown:
         return f"No entity{among} matches {text}.{_NEAR}"
     less = " without the type," if asked.kind is not None else ""
@@ -430,6 +454,8 @@ def _verdict(identity: Identity, shown: Sequence[Candidate], asked: _Asked, name
 
 def _note(graph: KGAdapter, identities: Sequence[Identity]) -> str:
     """Return what is to be known about the search where it did not find exactly what was asked for."""
-    if all(identity.match == "exact" for identity in identities) or not isinstance(graph, SupportsSearchNote):
+    if all(identity.match in {"exact", "value"} for identity in identities) or not isinstance(
+        graph, SupportsSearchNote
+    ):
         return ""
     return f" {graph.search_note}" if graph.search_note else ""

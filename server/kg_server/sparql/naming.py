@@ -191,7 +191,7 @@ async def _things(
         if iris:
             match: Verdict = identity.match if identity.named else "close"
             plain = match == "exact" and all(
-                each.matched_by != "alias" for each in identity.named if each.entity in iris
+                each.matched_by not in {"alias", "value"} for each in identity.named if each.entity in iris
             )
             found[name, sort] = NameMeaning(name, sort, match, tuple(sorted(iris)), plain, identity.how)
         elif identity.named:

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
@@ -15,7 +15,7 @@ from kg_adapters.http.options import TextSearch
 from kg_adapters.labels import Vocabulary
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.queries import writing
-from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, Iri, Literal, Node
+from kg_adapters.terms import RDF_LANG_STRING, XSD, XSD_STRING, Iri, Literal, Node
 from kg_boundary.shown import in_quotes
 
 WILD_FROM: Final = 4
@@ -121,6 +121,12 @@ def _accented() -> Mapping[str, str]:
     return found
 
 
+def spellings_of(name: str) -> Sequence[str]:
+    """Return a text as it may be written in capitals and small letters."""
+    written = (name, name.lower(), name.capitalize(), name[0].upper() + name[1:], name.title(), name.upper())
+    return list(dict.fromkeys(written))
+
+
 MAX_NAME: Final = 300
 """The longest text, in characters, that is looked for as a whole name."""
 _MATCHED: Final = 2_000
@@ -131,6 +137,17 @@ _BLAZEGRAPH: Final = "http://www.bigdata.com/rdf/search#"
 _QLEVER: Final = "http://qlever.cs.uni-freiburg.de/builtin-functions/"
 _SCORE: Final = "?w"
 _PLAIN: Final = re.compile(r"[a-z0-9]+\*?")
+_LANGUAGES: Final = ("de", "en", "es", "fr", "it", "nl", "pt", "sv")
+"""Languages in which values are looked up beside those of a graph's names."""
+_TYPED: Final[Sequence[tuple[re.Pattern[str], Sequence[str]]]] = (
+    (re.compile(r"[0-9]{4}", re.ASCII), ("integer", "int", "decimal", "gYear")),
+    (re.compile(r"-?[0-9]{1,18}", re.ASCII), ("integer", "int", "long", "decimal")),
+    (re.compile(r"-?[0-9]{1,18}[.][0-9]{1,18}", re.ASCII), ("decimal", "double", "float")),
+    (re.compile(r"-?[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII), ("date",)),
+    (re.compile(r"-?[0-9]{4}-[0-9]{2}-[0-9]{2}T\S{8,20}", re.ASCII), ("dateTime",)),
+    (re.compile(r"[a-z]{2,10}:\S+"), ("anyURI",)),
+)
+"""The datatypes of XML Schema in which texts of some forms are looked up."""
 # What serves as a relation and takes part in no edge is no entity.
 _IS_ENTITY: Final = (
     "FILTER(!EXISTS { ?s1 ?s ?o1 } || EXISTS { ?s ?p2 ?o2 FILTER(!isLiteral(?o2)) } || EXISTS { ?s3 ?p3 ?s })"
@@ -154,9 +171,7 @@ class NameQueries:
         name = cleaned(text)
         if not name or len(name) > MAX_NAME:
             return None
-        spellings = dict.fromkeys(
-            (name, name.lower(), name.capitalize(), name[0].upper() + name[1:], name.title(), name.upper())
-        )
+        spellings = spellings_of(name)
         literals = [each for spelling in spellings for each in self._literals(spelling)]
         # Some engines still distinguish the two.
         typed = " ".join(f"{writing.text(spelling)}^^{writing.iri(XSD_STRING)}" for spelling in spellings)
@@ -199,6 +214,20 @@ class NameQueries:
             for each in _ways(wanted, index)
         )
         return self._closest(found, text, pieces(text[: 4 * MAX_NAME]), limit)
+
+    def valued(self, texts: Sequence[str], limit: int) -> str | None:
+        """Return the query for the entities `?s` that have one of some texts as a value `?l` over a relation `?a`.
+
+        It is looked up in some spellings, languages and datatypes; None where no value is like any of the texts.
+        """
+        names = [name for text in texts if (name := cleaned(text)) and len(name) <= MAX_NAME]
+        if not names:
+            return None
+        languages = dict.fromkeys((*self.vocabulary.languages, *_LANGUAGES))
+        values = dict.fromkeys(each for name in names for each in _values_of(name, languages))
+        left_out = ", ".join(map(writing.iri, sorted(self.vocabulary.texts)))
+        found = f"{writing.values('l', values, self.dialect)} ?s ?a ?l . FILTER(?a NOT IN ({left_out}))"
+        return f"SELECT DISTINCT ?s ?a ?l {{ {found} }} LIMIT {limit}"
 
     def some(self, limit: int) -> str:
         """Return the query for some names, as they come."""
@@ -291,6 +320,17 @@ class NameQueries:
         )
         total = " + ".join(scores)
         return f"ORDER BY DESC({total})" if total else ""
+
+
+def _values_of(name: str, languages: Iterable[str]) -> Iterator[Literal]:
+    """Yield the values that people may mean by a text."""
+    yield from map(Literal, spellings_of(name))
+    for language in languages:
+        for spelling in dict.fromkeys((name, name[0].upper() + name[1:], name.title())):
+            yield Literal(spelling, RDF_LANG_STRING, language)
+    kinds = next((kinds for form, kinds in _TYPED if form.fullmatch(name) is not None), ())
+    for kind in kinds:
+        yield Literal(name, Iri(XSD + kind))
 
 
 def _ways(wanted: Sequence[str], index: TextSearch) -> Iterator[Sequence[str]]:
