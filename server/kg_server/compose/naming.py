@@ -109,7 +109,7 @@ class Naming:
         Raises:
             MisreadExpression: It stands for nothing.
         """
-        found = self._identities[words.text]
+        found = self._identities[words.text] if is_id else self._identities[words.text].widened
         if having is not None:
             found = decided(found, having)
         if not found.named:
