@@ -12,7 +12,7 @@ import pyoxigraph
 from mcp import Client
 
 from calls import unhurried
-from fault_endpoint import Asked, FaultEndpoint, Script, Wire, answering
+from fault_endpoint import Asked, FaultEndpoint, Script, Wire, answering, serving
 from kg_adapters.http.options import DialectName, EndpointOptions, TextSearch
 from kg_adapters.http.pacing import Timing
 from kg_adapters.labels import Vocabulary
@@ -114,6 +114,17 @@ def answering_from(triples: str, headers: Mapping[str, str] | None = None) -> Sc
             await answering(body, headers=headers)(asked, wire)
 
     return answer
+
+
+@asynccontextmanager
+async def behind_endpoint(stored: pyoxigraph.Store, folder: Path) -> AsyncGenerator[SparqlAdapter]:
+    """Open the triples of a store behind an endpoint as its users do, with its cache in a folder."""
+    triples = "".join(f"{each.triple} .\n" for each in stored)
+    async with (
+        serving(answering_from(triples)) as server,
+        aclosing(await open_sparql(server.url, OpenOptions(folder))) as graph,
+    ):
+        yield graph
 
 
 def failing_about(text: str, fault: Script, otherwise: Script) -> Script:

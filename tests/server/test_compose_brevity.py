@@ -77,7 +77,10 @@ async def whole(graph: LocalAdapter, expression: str) -> Reply:
         ),
         ("Count[Where[Type[film], year > 1990]]", "3. Namely Film 1, Film 2, Film 3."),
         ("Count[Neighbor[Bert, met]]", "15."),
-        ("Mean[Neighbor[Bert, met], likes]", "2. Over 15 nodes."),
+        (
+            "Mean[Neighbor[Bert, met], likes]",
+            "2. e:likes leads to nodes: what counts is how many of them there are. Over 15 nodes.",
+        ),
         (
             "Neighbor[Where[Neighbor[Prize, -award], born = Town], -by]",
             "2 nodes.\nFilm 0\nFilm 2\n"

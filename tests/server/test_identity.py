@@ -56,9 +56,10 @@ async def test_a_label_an_alias_and_an_id_name_exactly(text: str, names: Sequenc
     assert await verdict(text, *names) == ("exact", ["n0"])
 
 
-async def test_namesakes_are_all_named() -> None:
-    found = await verdict("Saint Maulkov", "Saint Maulkov", "Saint Malov", "Saint Maulkov", "Maul/saint maulkov")
-    assert found == ("exact", ["n0", "n2", "n3"])
+async def test_namesakes_are_all_named_and_those_in_another_case_only_where_there_is_no_other() -> None:
+    names = ["Saint Maulkov", "Saint Malov", "Saint Maulkov", "Maul/saint maulkov"]
+    assert await verdict("Saint Maulkov", *names) == ("exact", ["n0", "n2"])
+    assert await verdict("SAINT MAULKOV", *names) == ("exact", ["n0", "n2", "n3"])
 
 
 @pytest.mark.parametrize(

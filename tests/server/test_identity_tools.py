@@ -55,7 +55,8 @@ GraphOf = Callable[[str], LocalAdapter]
     ("tool", "arguments", "begin"),
     [
         ("Retrieve", {"text": "DEU"}, "Exact: 'DEU' names one thing.\nGermany (e:DEU)"),
-        ("Retrieve", {"text": "FRA"}, "Exact: 'FRA' names one thing.\nFRA (e:x)"),
+        ("Retrieve", {"text": "FRA"}, "Exact: 'FRA' names 2 things.\nFrance (e:FRA) | e:part: e:one\nFRA (e:x)"),
+        ("GetNeighbor", {"entity": "FRA"}, "'FRA' is read as France (e:FRA), not FRA (e:x). France (e:FRA) has 1"),
         ("GetNeighbor", {"entity": "DEU", "relation": "P1"}, "'P1 is identified by' is read as identified by"),
         ("Compose", {"expression": "Count[Neighbor[E22, rdfs:subClassOf]]"}, "1. Namely"),
         ("Compose", {"expression": "Neighbor[CARO:0000066, e:part]"}, "e:one."),
@@ -66,7 +67,7 @@ GraphOf = Callable[[str], LocalAdapter]
     ],
 )
 @pytest.mark.parametrize("in_memory", [False, True])
-async def test_the_local_part_of_an_id_names_what_no_label_names(
+async def test_the_local_part_of_an_id_comes_before_a_label(
     graph_of: GraphOf, in_memory: bool, tool: str, arguments: dict[str, object], begin: str
 ) -> None:
     graph = RdflibAdapter(rdflib.Graph().parse(data=OWN_IDS)) if in_memory else graph_of(OWN_IDS)

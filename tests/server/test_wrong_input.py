@@ -139,13 +139,20 @@ class Stalling(LocalAdapter):
 
 
 class Crashing(LocalAdapter):
-    """A graph with a bug, and a backend that is gone."""
+    """A graph with a bug."""
 
     def __init__(self, graph: LocalAdapter) -> None:
         super().__init__(graph.store)
 
     async def describe(self, terms: Collection[Node]) -> Mapping[Node, Description]:
         raise KeyError("secret=hunter2")
+
+
+class Gone(LocalAdapter):
+    """A graph whose backend is gone."""
+
+    def __init__(self, graph: LocalAdapter) -> None:
+        super().__init__(graph.store)
 
     async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
         raise BackendUnavailable("The graph at http://127.0.0.1:9 refused the connection. Is it running?")
@@ -200,7 +207,7 @@ async def test_a_bug_is_hidden_from_the_model_and_logged(tokyo: LocalAdapter, ca
 
 
 async def test_a_backend_that_is_gone_is_named_to_the_model(tokyo: LocalAdapter) -> None:
-    reply = await call(Crashing(tokyo), "Retrieve", text="Tokyo")
+    reply = await call(Gone(tokyo), "Retrieve", text="Tokyo")
     assert reply.is_error
     assert reply.text == "The graph at http://127.0.0.1:9 refused the connection. Is it running?"
 

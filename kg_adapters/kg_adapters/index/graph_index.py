@@ -381,14 +381,15 @@ def local_name(key: str) -> str:
     return "" if isinstance(node, BlankNode) else unquote(node.local_part).replace("_", " ")
 
 
-def nodes_called(index: GraphIndex, prefixes: Prefixes, text: str) -> list[int]:
+def nodes_called(index: GraphIndex, prefixes: Prefixes, text: str, *, begun: bool = True) -> list[int]:
     """Return the ids of the nodes whose local part a text is, or of the only one where it is the first part of that.
 
-    `E22` is the first part of `E22_Human-Made_Object`. Relations that no edge is about are left out.
+    `E22` is the first part of `E22_Human-Made_Object`, which counts where `begun` is true. Relations that no edge is
+    about are left out.
     """
     iris, nodes = prefixes.local_names(text), index.nodes
     found = [number for iri in iris if (number := nodes.find(iri.value)) is not None]
-    if not found and _NUMBERED.fullmatch(text.strip()) is not None:
+    if begun and not found and _NUMBERED.fullmatch(text.strip()) is not None:
         for iri in iris:
             begin = f"{iri.value}_"
             first = nodes.lower_bound(begin.encode())

@@ -50,7 +50,7 @@ from kg_adapters.surroundings import Surroundings
 from kg_adapters.terms import Fact, Iri, Node
 
 TIMEOUT_S: Final = 10.0
-_LIKE_ID: Final = re.compile(r"(?=\S*[0-9:])\S+|[A-Z]+")
+_LIKE_ID: Final = re.compile(r"\S+")
 
 
 @dataclass(frozen=True)
@@ -202,9 +202,11 @@ class SparqlAdapter:
 
     async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
         found = await self._search.search(text, limit=limit, type=type)
-        if type is not None or not _LIKE_ID.fullmatch(text) or any(each.score == 1.0 for each in found):
+        if type is not None or not _LIKE_ID.fullmatch(text):
             return found
-        called = await self.describe(self.prefixes.local_names(text))
+        named = {each.entity for each in found if each.score == 1.0}
+        # What has this id may also have another name.
+        called = await self.describe([each for each in self.prefixes.local_names(text) if each not in named])
         ids = [Candidate(node, 1.0, "id", text) for node, each in called.items() if "entity" in each.roles]
         return [*ids, *(each for each in found if each.entity not in called)][:limit]
 

@@ -352,7 +352,7 @@ async def _other_question(reader: Reader, operand: Operand) -> RemarkRequest:
         case Call(function="Table", operands=(node,), routes=routes):
             await reader.naming.refuse_class(node)
             of = await reader.set_of(node)
-            ways = [await reader.routes.way(route, of, "relation") for route in routes]
+            ways = [await reader.routes.way(route, of, "relation", either=True) for route in routes]
             return RemarkRequest(Tabled(of, tuple(Ends(way.path) for way in ways)), "rows", of, ways=tuple(ways))
         case Call(function="Share", operands=operands):
             sets = await reader.sets_of(operands)
@@ -368,7 +368,7 @@ async def _other_question(reader: Reader, operand: Operand) -> RemarkRequest:
 async def _grouping(reader: Reader, groups: Call, *, lowest: bool = False) -> RemarkRequest:
     await reader.naming.refuse_class(groups.node)
     of = await reader.set_of(groups.node)
-    way = await reader.routes.way(groups.routes[0], of, "relation")
+    way = await reader.routes.way(groups.routes[0], of, "relation", either=True)
     return RemarkRequest(Grouped(of, way.path, lowest), "groups", of, way)
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from unicodedata import decimal
 
 from kg_adapters.algebra import (
+    ComparedKind,
     Compares,
     Has,
     Hop,
@@ -55,6 +56,9 @@ _DIGITS_OF_YEAR: Final = 4
 _MOST_NODES: Final = 10**18
 
 
+COUNTED: Final = "How many there are is asked by Count[…], as in Count[capital] = 1."
+
+
 class Unfit(ValueError):
     """What a value is compared with does not fit; the message says why, and what would."""
 
@@ -78,9 +82,7 @@ def kept_by_literal(of: SetExpression, way: Way, operator: Operator, given: Lite
     if kind is not None and order is None:
         raise Unfit(f"{shown} is not a {kind} that values can be compared with.")
     if not way.to_values:
-        if kind != "number" or order is None or not order.is_integer():
-            raise Unfit(f"{way.name} leads to nodes, not to values: compare it with a whole number, not with {shown}.")
-        return kept_by_count(of, way, operator, order)
+        raise Unfit(f"{way.name} leads to nodes, which do not compare with {shown}. {COUNTED}")
     if way.kind is not None and kind != way.kind:
         raise Unfit(f"{way.name} has {way.kind}s, and {shown} is not a {way.kind}.")
     if kind is None and operator in ORDERING:
@@ -103,23 +105,24 @@ def kept_by_members(of: SetExpression, way: Way, operator: Operator, to: SetExpr
         Unfit: Nodes have no order, or the way leads to values and the set has nodes, or the other way round.
     """
     if holds_values(to) and not way.to_values:
-        raise Unfit(f"{way.name} leads to nodes, and this gives values: compare it with nodes, or a number of them.")
+        raise Unfit(f"{way.name} leads to nodes, and this gives values: compare it with nodes. {COUNTED}")
     if not holds_values(to) and not way.to_nodes:
         raise Unfit(f"{way.name} has values, and this gives nodes: compare it with a value, or with Feature[…].")
     if operator not in {"=", "!="}:
-        raise Unfit(f"{way.name} leads to nodes, which {operator} cannot compare. Use = or !=, or a number of nodes.")
+        raise Unfit(f"{way.name} leads to nodes, which {operator} cannot compare. Use = or !=. {COUNTED}")
     linked = Kept(of, Linked(way.path, to))
     return linked if operator == "=" else Minus((Kept(of, Has(way.path)), linked))
 
 
-def kept_by_count(of: SetExpression, way: Way, operator: Operator, number: float) -> SetExpression:
-    """Return the members of a set from which a way leads to so many nodes.
+def kept_by_count(of: SetExpression, way: Way, operator: Operator, given: Literal) -> SetExpression:
+    """Return the members of a set from which a way leads to so many nodes or values.
 
     Raises:
         Unfit: It is no whole number.
     """
-    if not number.is_integer():
-        raise Unfit(f"{way.name} leads to nodes: compare how many with a whole number, not with {number:g}.")
+    number = order_of(given)
+    if number is None or not number.is_integer():
+        raise Unfit(f"How many {way.name} leads to is a whole number, not {given.value}.")
     # No node has so many neighbours, so that a larger number says the same; engines compute with 64 bits.
     return Kept(of, Numbers(way.path, operator, int(max(-_MOST_NODES, min(_MOST_NODES, number)))))
 
@@ -158,13 +161,12 @@ def kept_by_order(of: SetExpression, way: Way, other: Way, operator: Operator) -
     return Minus((Kept(Kept(of, Has(way.path)), Has(other.path)), Kept(of, Outranks(one, two, "="))))
 
 
-def written_number(text: str) -> float | None:
+def written_number(text: str) -> Literal | None:
     """Return the number that a text is, or None; in the digits of any script, with commas between thousands."""
-    literal = _number_in(_plain_digits(text))
-    return None if literal is None else order_of(literal)
+    return _number_in(_plain_digits(text))
 
 
-def counted_as(text: str) -> float:
+def counted_as(text: str) -> Literal:
     """Return the number that a text is, with which `Count[…]` compares.
 
     Raises:
@@ -177,18 +179,26 @@ def counted_as(text: str) -> float:
 
 def _given(way: Way, operator: Operator, written: str) -> Literal:
     kind, text = way.kind, _plain_digits(written)
+    kinds = frozenset[str]() if way.values is None else frozenset(way.values.kinds)
+    if "text" in kinds and kind is not None and (operator == "~" or not _fits(kind, text)):
+        # A column may hold both.
+        return _text(way, operator, written)
     if kind is not None and operator == "~":
         raise Unfit(f"~ looks for a text in texts, and {way.name} has {kind}s. Use =, !=, <, <=, > or >=.")
     if kind == "number":
         return _number(way, text)
     if kind == "date":
         return _date(way, text)
-    kinds = frozenset[str]() if way.values is None else frozenset(way.values.kinds)
     if operator != "~" and (not kinds or kinds & {"number", "date"}):
         number = _number_in(text)
         years = number is None or len(text) == _DIGITS_OF_YEAR
         return (_date_literal(text) if years else None) or number or _text(way, operator, written)
     return _text(way, operator, written)
+
+
+def _fits(kind: ComparedKind, text: str) -> bool:
+    """Return whether a text is a number, with a unit or without, or a date."""
+    return (_NUMBER.fullmatch(text) if kind == "number" else _date_literal(text)) is not None
 
 
 def _text(way: Way, operator: Operator, text: str) -> Literal:

@@ -1,6 +1,6 @@
 """What the names of entities and classes in an expression stand for."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -27,7 +27,6 @@ from kg_server.compose.syntax import (
 from kg_server.names import MAX_LABEL
 from kg_server.naming.entities import (
     CLASSES,
-    MOST_DECIDED,
     MOST_NAMESAKES,
     SHOWN,
     Identity,
@@ -93,25 +92,23 @@ class Naming:
 
     def namesakes(self, text: str) -> tuple[Node, ...]:
         """Return those who bear a name, where they are several and few enough for a relation to decide on them."""
-        nodes = self._identities[text].nodes
-        return nodes if 1 < len(nodes) <= MOST_DECIDED else ()
+        return self._identities[text].rivals
 
     async def entities(
-        self, words: Words | EntityRef, *, is_id: bool = True, having: Collection[Node] | None = None
+        self, words: Words | EntityRef, *, is_id: bool = True, having: Sequence[Collection[Node]] = ()
     ) -> Members:
         """Return the entities that a name stands for, and remember how it was read.
 
         Args:
             words: The name, or an id.
-            is_id: Whether an id may be meant.
-            having: Which of several have what is asked for; None where nothing is.
+            is_id: Whether an id may be meant, before all else; otherwise all who bear the name are.
+            having: Which of several have what is asked for, and then which may have it; see `decided`.
 
         Raises:
             MisreadExpression: It stands for nothing.
         """
         found = self._identities[words.text]
-        if having is not None:
-            found = decided(found, having)
+        found = decided(found, *having) if is_id else found.widened
         if not found.named:
             why, longer = await self._refusal(found, is_id=is_id), await self._longer(words)
             raise MisreadExpression(self._text, words.span.start, f"{why}{longer}", words.text) from why

@@ -8,6 +8,7 @@ from typing import Final
 from kg_adapters.algebra import Operator
 from kg_server.compose.syntax import (
     CLOSE,
+    COMPARED_COUNT,
     FORMS,
     FUNCTIONS,
     OPEN,
@@ -293,9 +294,14 @@ class _Parser:
         self._at += len(written)
         mark = self._next()
         if counted is not None:
-            found = self._number_with_commas() or self._argument(bracket, "Where", ID_ENDS)
             if operator in {None, "~"}:
-                raise self._misread(self._at, "Expected an operator and a whole number, as in Count[capital] = 0.")
+                raise self._misread(self._at, COMPARED_COUNT)
+            if opens_call(self._text, self._at):
+                number = self._call(depth + 1)
+                if not is_number(number):
+                    raise self._misread(number.span.start, COMPARED_COUNT)
+                return Clause(route, operator, number, counted=True)
+            found = self._number_with_commas() or self._argument(bracket, "Where", ID_ENDS)
             return Clause(route, operator, Words(found.text, self._passed(found)), counted=True)
         if opens_call(self._text, self._at):
             value = self._call(depth + 1)

@@ -1,6 +1,6 @@
 """Resolve the names in an expression of Compose."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -8,12 +8,14 @@ from kg_adapters.algebra import (
     Best,
     Compares,
     Has,
+    HopPath,
     Intersect,
     Kept,
     Linked,
     Measure,
     Members,
     Minus,
+    Numbers,
     Operator,
     Reached,
     SetExpression,
@@ -25,10 +27,11 @@ from kg_adapters.federated import FederatedGraph
 from kg_adapters.profile import is_unit
 from kg_adapters.profile import kind_of as datatype_kind
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.terms import XSD, Iri, Literal
+from kg_adapters.terms import XSD, Iri, Literal, Node
 from kg_adapters.values import unit_of, value_kind
 from kg_boundary.shown import in_quotes
 from kg_server.compose.filters import (
+    ORDERING,
     Unfit,
     counted_as,
     kept_by_count,
@@ -47,6 +50,7 @@ from kg_server.compose.naming import Heard, Naming, count_of
 from kg_server.compose.parser import route_in
 from kg_server.compose.routes import ALL_WAYS, Routes, Way
 from kg_server.compose.syntax import (
+    COMPARED_COUNT,
     CONDITION,
     Call,
     Clause,
@@ -61,10 +65,11 @@ from kg_server.compose.syntax import (
     is_number,
     kind_of,
 )
+from kg_server.compose.together import Conditions, about_one, behind_it, first_step, on_what_is_there
 from kg_server.names import MAX_LABEL, names_of
 from kg_server.naming.close import POOL
 from kg_server.naming.entities import Identity, identify, naming_refusal
-from kg_server.naming.having import with_any
+from kg_server.naming.having import of_classes_with, with_any
 from kg_server.naming.meaning import Meaning
 from kg_server.naming.refusals import MisreadExpression, one_error
 from kg_server.naming.relations import Sort
@@ -149,9 +154,23 @@ class Reader:
         sort: Sort = "feature" if call.function == "Feature" else "relation"
         way = await self.routes.way(route, of, sort, strict=call.function != "Degree")
         if several and isinstance(node, EntityRef):
-            of = await self.naming.entities(node, having=await with_any(self._graph, several, way.path))
+            of = await self.naming.entities(node, having=await self._having(several, way.path))
+        if call.function == "Degree":
+            self._note_values(way)
         await self.naming.note_class(node, Kept(of, Has(way.path)))
         return of, way
+
+    def _note_values(self, way: Way) -> None:
+        """Remember that values are counted beside nodes, or in their place."""
+        if way.to_values:
+            beside = "to nodes and to values: both are" if way.to_nodes else "to values, which are"
+            self.heard.note(f"{way.name} leads {beside} counted here.")
+
+    async def _having(
+        self, nodes: Sequence[Node], path: HopPath, to: SetExpression | None = None
+    ) -> tuple[Collection[Node], Collection[Node]]:
+        """Return those of some nodes from which a path leads to a member of a set, and those whose class has it."""
+        return await with_any(self._graph, nodes, path, to), await of_classes_with(self._graph, nodes, path)
 
     async def _in_one_unit(self, way: Way, of: SetExpression) -> Way:
         """Return a way whose values are compared, with the unit of those that the members of a set have.
@@ -207,19 +226,53 @@ class Reader:
         await self.naming.refuse_class(call.node)
         of = await self.set_of(call.node)
         way = await self._in_one_unit(await self.routes.way(call.routes[0], of, "feature"), of)
+        if not way.to_values and call.function not in {"Top", "Bottom"}:
+            self.heard.note(f"{way.name} leads to nodes: what counts is how many of them there are.")
         return of, way, await self.routes.measure(way, call.function)
 
     async def _where(self, call: Call) -> SetExpression:
         await self.naming.refuse_class(call.node)
-        kept = await self.set_of(call.node)
-        for clause in call.clauses:
-            kept = await self._kept(kept, clause)
-        return kept
+        return await self._kept_by_all(await self.set_of(call.node), call.clauses)
+
+    async def _kept_by_all(self, of: SetExpression, clauses: Sequence[Clause]) -> SetExpression:
+        """Return the members that meet all conditions."""
+        for each in about_one(clauses):
+            if each.of_one:
+                of = await self._kept_by_one(of, each)
+                continue
+            for clause in each.clauses:
+                of = await self._kept(of, clause)
+            if len(each.clauses) > 1:
+                self.heard.note(each.said())
+        return of
+
+    async def _kept_by_one(self, of: SetExpression, conditions: Conditions) -> SetExpression:
+        """Return the members from which one step leads to a thing that meets all of some conditions on it."""
+        first = first_step(conditions.clauses[0])
+        try:
+            way = await self.routes.way(first, of, "relation", strict=True)
+        except MisreadExpression as error:
+            raise MisreadExpression(self._text, error.position, f"{error.problem} {CONDITION}") from error
+        several = Kept(of, Numbers(way.path, ">", 1))
+        if self._graph.remote or await self._any(several):
+            self.heard.note(conditions.said())
+        base = of
+        while isinstance(base, Kept):
+            base = base.of
+        there: SetExpression = Reached(base, way.path)
+        for clause in conditions.clauses:
+            if len(clause.route.legs) == 1:
+                kept = await self._kept(of, clause)
+                met = on_what_is_there(kept.condition, way.path, there) if isinstance(kept, Kept) else None
+                there, of = (there, kept) if met is None else (met, of)
+        behind = [behind_it(each) for each in conditions.clauses if len(each.route.legs) > 1]
+        return Kept(of, Linked(way.path, await self._kept_by_all(there, behind)))
 
     async def _kept(self, of: SetExpression, clause: Clause) -> SetExpression:
         value, operator = clause.value, clause.operator
         try:
-            way = await self.routes.way(clause.route, of, "relation" if clause.counted else _sort_of(value))
+            sort: Sort = "relation" if clause.counted else _sort_of(value)
+            way = await self.routes.way(clause.route, of, sort, either=True)
         except MisreadExpression as error:
             raise MisreadExpression(self._text, error.position, f"{error.problem} {CONDITION}") from error
         having = Kept(of, Has(way.path))
@@ -227,22 +280,43 @@ class Reader:
             return having
         if isinstance(value, Words) and operator in {"=", "!="} and self._is_none(value):
             return Minus((of, having)) if operator == "=" else having
-        way = await self._in_one_unit(way, of)
         try:
-            if clause.counted and isinstance(value, Words):
-                return kept_by_count(of, way, operator, counted_as(value.text))
-            if not isinstance(value, Words):
-                return await self._kept_by_call(of, way, operator, value)
-            if way.to_values and not (way.to_nodes and _sort_of(value) == "relation"):
-                other = await self._other_values(of, way, operator, value)
-                return (
-                    kept_by_value(of, way, operator, value.text)
-                    if other is None
-                    else kept_by_order(of, way, other, operator)
-                )
-            return await self._kept_by_nodes(of, way, operator, value)
+            if clause.counted:
+                if way.to_nodes:
+                    self._note_values(way)
+                given = counted_as(value.text) if isinstance(value, Words) else await self._number(value)
+                return kept_by_count(of, way, operator, given)
+            way = await self._in_one_unit(way, of)
+            if isinstance(value, Words):
+                return await self._kept_by_words(of, way, operator, value)
+            return await self._kept_by_call(of, way, operator, value)
         except Unfit as error:
             raise self.misread(value.span, str(error)) from error
+
+    async def _kept_by_words(self, of: SetExpression, way: Way, operator: Operator, value: Words) -> SetExpression:
+        """Return the members that compare with what is written: by their values, and by the nodes that they lead to."""
+        if not way.to_nodes or (way.to_values and operator in ORDERING):
+            return await self._kept_by_values(of, way, operator, value)
+        if not way.to_values:
+            return await self._kept_by_nodes(of, way, operator, value)
+        if operator == "!=":
+            return Minus((Kept(of, Has(way.path)), await self._kept_by_words(of, way, "=", value)))
+        kept: list[SetExpression] = []
+        refused: list[Unfit | MisreadExpression] = []
+        for compared in (self._kept_by_values, self._kept_by_nodes):
+            try:
+                kept.append(await compared(of, way, operator, value))
+            except (Unfit, MisreadExpression) as error:
+                refused.append(error)
+        if not kept:
+            raise refused[0]
+        return Union(tuple(kept))
+
+    async def _kept_by_values(self, of: SetExpression, way: Way, operator: Operator, value: Words) -> SetExpression:
+        """Return the members whose values compare with a written one, or with what another feature has."""
+        if (other := await self._other_values(of, way, operator, value)) is not None:
+            return kept_by_order(of, way, other, operator)
+        return kept_by_value(of, way, operator, value.text)
 
     async def _kept_by_call(self, of: SetExpression, way: Way, operator: Operator, value: Operand) -> SetExpression:
         """Return the members that compare with what a call gives; several values are members of a set, like nodes."""
@@ -253,31 +327,33 @@ class Reader:
                 return kept_by_members(of, way, operator, to)
             given, witnesses = found
             self.heard.compared += witnesses
-        elif value.function == "Count":
-            await self.naming.refuse_class(value.node)
-            given = await number_in(self._graph, await self.set_of(value.node))
         else:
-            among, _, by = await self.measured(value)
-            given = await total_of(self._graph, among, by, value.function)
+            given = await self._number(value)
         await self._require_unit(way, given)
         return kept_by_literal(of, way, operator, given)
 
     async def _kept_by_nodes(self, of: SetExpression, way: Way, operator: Operator, value: Words) -> SetExpression:
-        """Return the members that lead to something by name, to so many nodes, or to what another relation leads to."""
+        """Return the members that lead to something by its id or name, or to what another relation leads to."""
         if operator == "~":
             return kept_by_name(of, way, value.text, self._graph.vocabulary)
-        if (number := self._number(value)) is not None:
-            return kept_by_count(of, way, operator, number)
+        if operator in ORDERING:
+            raise Unfit(f"{way.name} leads to nodes, which {operator} cannot compare. {self._counted(way)}")
         if not await self.naming.names_entity(value.text):
             other = await self._other_way(of, value)
             if other is not None:
                 return kept_by_meeting(of, way, other, operator)
+            if written_number(value.text) is not None:
+                raise Unfit(f"No entity matches {in_quotes(value.text, MAX_LABEL)}. {self._counted(way)}")
         several = self.naming.namesakes(value.text)
-        led_to = await with_any(self._graph, several, way.path.backwards(), of) if several else None
+        led_to = await self._having(several, way.path.backwards(), of) if several else ()
         to = await self.naming.entities(value, having=led_to)
         kept = kept_by_members(of, way, operator, to)
         await self.naming.note_class(value, Kept(of, Linked(way.path, to)))
         return kept
+
+    def _counted(self, way: Way) -> str:
+        """Return how it is asked how many nodes a way leads to."""
+        return f"How many there are is asked by Count[{self._text[way.span.start : way.span.end].strip()}]."
 
     def _is_none(self, value: Words) -> bool:
         """Return whether a value is the keyword `none`; in quotation marks it is a name."""
@@ -287,19 +363,15 @@ class Reader:
             self.heard.note(f"{value.text} is read as having none; in quotation marks it names ", named.nodes[0], ".")
         return True
 
-    def _number(self, value: Words) -> float | None:
-        """Return how many nodes are written, or None; digits in quotation marks are a name where something has it."""
-        number = written_number(value.text)
-        if number is None:
-            return None
-        named, quoted = self.naming.exactly(value.text), in_quotes(value.text, MAX_LABEL)
-        if named is not None and value.quoted:
-            return None
-        if named is not None:
-            self.heard.note(f"{value.text} is read as how many; in quotation marks it names ", named.nodes[0], ".")
-        elif value.quoted:
-            self.heard.note(f"No entity matches {quoted}, so it is read as how many.")
-        return number
+    async def _number(self, value: Operand) -> Literal:
+        """Return the number that a call gives."""
+        if not is_number(value):
+            raise self.misread(value.span, COMPARED_COUNT)
+        if value.function == "Count":
+            await self.naming.refuse_class(value.node)
+            return await number_in(self._graph, await self.set_of(value.node))
+        among, _, by = await self.measured(value)
+        return await total_of(self._graph, among, by, value.function)
 
     async def _other_values(self, of: SetExpression, way: Way, operator: Operator, value: Words) -> Way | None:
         """Return the way to other numbers or dates that a value without digits names; None where it names none."""

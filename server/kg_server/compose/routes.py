@@ -121,7 +121,9 @@ class Routes:
         self._profile: GraphProfile | None = None
         self._schema: GraphSchema | None = None
 
-    async def way(self, route: Route, of: SetExpression, sort: Sort, *, strict: bool = False) -> Way:
+    async def way(
+        self, route: Route, of: SetExpression, sort: Sort, *, strict: bool = False, either: bool = False
+    ) -> Way:
         """Return the path that a route stands for.
 
         Args:
@@ -129,6 +131,7 @@ class Routes:
             of: What it starts from.
             sort: Whether its last name is rather a relation or a feature.
             strict: Whether it must be one.
+            either: Whether both are taken where several have the name.
 
         Raises:
             MisreadExpression: A name stands for no relation, or for several.
@@ -141,7 +144,8 @@ class Routes:
             around = of if place == 0 else None
             chosen = await self._relation(leg, sort if last else "relation", around, strict=strict or not last)
             before = Reached(of, HopPath(tuple(hops))) if hops else of
-            chosen = await self._leading(chosen, leg, before, only_ends=strict and sort == "relation")
+            only = None if last and either else sort if last else "relation"
+            chosen = await self._leading(chosen, leg, before, only, only_ends=strict and sort == "relation")
             if around is not None and leg.mark != "~" and (owner := owner_of(around)) is not None:
                 side: EdgeDirection = "in" if leg.mark else "out"
                 if absent := await not_of_class(self._graph, owner, chosen.relations, side):
@@ -204,21 +208,38 @@ class Routes:
             return _Ends(nodes=True)
         listed = await self._listed(relations)
         schema, profile = await self._known()
-        if not (listed.nodes or listed.values or schema.complete):
-            listed = _Ends(bool(await self._some(Reached(of, path), 1)), bool(await self._some(Values(of, path), 1)))
+        if listed.nodes == listed.values and (listed.nodes or not schema.complete):
+            # A column may be a link in one table and hold texts in another.
+            here = _Ends(bool(await self._some(Reached(of, path), 1)), bool(await self._some(Values(of, path), 1)))
+            listed = here if here.nodes or here.values else listed
         if not (listed.nodes or listed.values):
             listed = _Ends(sort == "relation", sort == "feature")
         if not listed.values:
             return listed
-        known = profile.everything.property(relations[0])
-        if len(relations) == 1 and known is not None and known.values is not None:
-            return replace(listed, range=known.values)
+        known = self._range(profile, relations, of, path)
+        if known is not None:
+            return replace(listed, range=known)
         seen = Counter(
             each.datatype for each in await self._some(Values(of, path), _LOOKED_AT) if isinstance(each, Literal)
         )
         label = (await self._graph.labels(relations)).get(relations[0])
         datatypes = tuple(datatype for datatype, _ in seen.most_common())
         return replace(listed, range=ValueRange(datatypes, unit=unit_in(label)))
+
+    def _range(
+        self, profile: GraphProfile, relations: tuple[Iri, ...], of: SetExpression, path: HopPath
+    ) -> ValueRange | None:
+        """Return what the values of a relation are like: of the instances of a class where these have it."""
+        relation, *others = relations
+        if others:
+            return None
+        owner = owner_of(of) if len(path.hops) == 1 else None
+        of_class = None if owner is None else profile.profile_of(owner)
+        for each in (of_class, profile.everything):
+            known = None if each is None else each.property(relation)
+            if known is not None and known.values is not None:
+                return known.values
+        return None
 
     async def _some(self, of: SetExpression, limit: int) -> Sequence[Term]:
         return (await compute_sets(self._graph, SetRequest(Listed(of), limit=limit, witnesses=0))).members
@@ -262,26 +283,29 @@ class Routes:
         found = await relation_of(self._graph, leg.name.text, sort, around=nodes)
         if found.why or ((to := found.relation) in self._graph.vocabulary.labels and found.name != to.local_part):
             self._heard.note(found.said(await names_of(self._graph, found.relations)).strip())
-        if len(found.relations) > 1:
-            found = replace(found, relations=await self._of_sort(found.relations, sort))
         return found
 
-    async def _leading(self, chosen: Chosen, leg: Leg, of: SetExpression, *, only_ends: bool) -> Chosen:
+    async def _leading(
+        self, chosen: Chosen, leg: Leg, of: SetExpression, sort: Sort | None, *, only_ends: bool
+    ) -> Chosen:
         """Return those of several relations of one name that lead anywhere from a set, and remember several.
 
-        Where only the ends count and one leads to all of them, there is nothing to remember. All are taken where none
-        leads anywhere, where they are walked repeatedly, and where the graph is remote, which is not asked.
+        Of these, those of a sort are taken where one is given. Where only the ends count and one leads to all of them,
+        there is nothing to remember. All are taken where none leads anywhere, where they are walked repeatedly, and
+        where the graph is remote, which is not asked.
         """
         is_told = True
         relations = chosen.relations
         if len(relations) > 1 and not (leg.repeated or self._graph.remote):
             paths = {each: HopPath((Hop(await self._steps((each,), leg)),)) for each in relations}
             leading = [each for each in relations if await self._leads(of, paths[each])]
-            relations = tuple(leading) or relations
-            if only_ends and len(leading) > 1:
+            relations = await self._of_sort(tuple(leading) or relations, sort)
+            if only_ends and len(relations) > 1 and leading:
                 every = await count_of(self._graph, Reached(of, HopPath((Hop(await self._steps(relations, leg)),))))
-                counts = [await count_of(self._graph, Reached(of, paths[each])) for each in leading]
+                counts = [await count_of(self._graph, Reached(of, paths[each])) for each in relations]
                 is_told = every not in counts or not every.exact
+        else:
+            relations = await self._of_sort(relations, sort)
         if len(relations) > 1 and is_told:
             passed = len(chosen.relations) - len(relations)
             self._heard.note(await said_of_union(self._graph, relations, leg.name.text, passed=passed))
@@ -291,8 +315,10 @@ class Routes:
         known = leads_by_profile((await self._known())[1], of, path)
         return (await count_of(self._graph, Kept(of, Has(path)))).value > 0 if known is None else known
 
-    async def _of_sort(self, relations: tuple[Iri, ...], sort: Sort) -> tuple[Iri, ...]:
-        """Return those relations of one name that are of a sort, or may be; all where none is."""
+    async def _of_sort(self, relations: tuple[Iri, ...], sort: Sort | None) -> tuple[Iri, ...]:
+        """Return those relations of one name that are of a sort, or may be; all where none is, or any may be meant."""
+        if sort is None or len(relations) < 2:
+            return relations
         schema, _ = await self._known()
         nodes, values = {each.iri for each in schema.relations}, {each.iri for each in schema.features}
         wanted, others = (nodes, values) if sort == "relation" else (values, nodes)

@@ -349,6 +349,8 @@ FORMS: Final[Mapping[Function, str]] = {
 
 CONDITION: Final = "A condition is a relation, an operator and a value, as in population > 1000."
 
+COMPARED_COUNT: Final = "Expected an operator and a whole number, as in Count[capital] = 0."
+
 UNCLOSED_QUOTE: Final = "This quotation mark is never closed, or something else follows its end."
 
 _QUERIES: Final = frozenset(("select", "ask", "construct", "describe", "prefix"))

@@ -21,8 +21,9 @@ from kg_boundary.shown import counted, in_quotes, read_back
 from kg_server.answers.values import value_of
 from kg_server.concurrency import together
 from kg_server.memory.lines import MAX_LINE, Written, columns_of
+from kg_server.memory.namesakes import of_triple
 from kg_server.names import MAX_LABEL, names_of
-from kg_server.naming.entities import AT_ONCE, SHOWN, identify, naming_refusal
+from kg_server.naming.entities import AT_ONCE, SHOWN, Identity, identify, naming_refusal
 from kg_server.naming.labelled import is_shown_as, with_ids
 from kg_server.naming.relations import relations_named
 
@@ -77,6 +78,11 @@ class Value:
     def is_word(self) -> bool:
         """Whether it is no value by its form, so that it may be a name."""
         return not self.quoted and value_of(self.text) is None
+
+    @property
+    def is_key(self) -> bool:
+        """Whether it may be the id of a row, which is a number as others are."""
+        return not self.quoted and self.text.isdecimal() and not self.is_word
 
     @property
     def literal(self) -> Literal:
@@ -152,13 +158,16 @@ async def read_statements(graph: KGAdapter, written: Sequence[Written]) -> State
             refused[number] = str(error)
     parts = [part for each in triples.values() for part in each.parts]
     described = dict(await graph.describe([mention.node for part in parts for mention in part.mentions]))
-    named = await _named(graph, [part for part in parts if not part.mentions or part.is_misnamed(described)])
+    named, identities = await _named(
+        graph, [part for part in parts if not part.mentions or part.is_misnamed(described)]
+    )
     nodes = [node for found in named.values() if not isinstance(found, KGError) for node in found]
+    nodes += [node for each in identities.values() for node in each.rivals]
     described |= await graph.describe(nodes) if nodes else {}
-    stated, names = dict[int, Stated](), dict[str, tuple[Position, Node]]()
+    stated = dict[int, Stated]()
     for number, each in triples.items():
         try:
-            stated[number] = each.stated(named, described)
+            stated[number] = each.stated(named, described, await _by_relation(graph, each, named, identities))
         except KGError as error:
             refused[number] = str(error)
     for number, chosen in (await _as_held(graph, stated, triples, named)).items():
@@ -167,11 +176,17 @@ async def read_statements(graph: KGAdapter, written: Sequence[Written]) -> State
         else:
             refused[number] = str(chosen)
             del stated[number]
-    for number, kept in stated.items():
-        for part in triples[number].parts:
-            if not part.mentions and not isinstance(found := named[part], KGError):
-                names[part.text] = part.position, kept.relation.node if part.position == "relation" else found[0]
-    return StatedTriples(stated, refused, names, described)
+    return StatedTriples(stated, refused, _names(stated, triples), described)
+
+
+def _names(stated: Mapping[int, Stated], triples: Mapping[int, "_Triple"]) -> Mapping[str, tuple[Position, Node]]:
+    """Return what names were read as; without those that mean different things in different triples."""
+    read: dict[str, set[tuple[Position, Node]]] = {}
+    for number, each in stated.items():
+        for part, mention in zip(triples[number].parts, each.mentions, strict=False):
+            if not part.mentions:
+                read.setdefault(part.text, set()).add((part.position, mention.node))
+    return {text: next(iter(meant)) for text, meant in read.items() if len(meant) == 1}
 
 
 async def _as_held(
@@ -233,6 +248,9 @@ class _Part:
         return min(known, key=lambda each: each.label is not None, default=self.mentions[0])
 
 
+_Ends: TypeAlias = tuple[Node | None, Node | None]
+"""The head and the tail of a triple, where its relation decides on what they are."""
+
 _Named: TypeAlias = Mapping[_Part, Sequence[Node] | KGError]
 """What names mean: one thing, or all relations of a name."""
 
@@ -251,17 +269,24 @@ class _Triple:
         """All that is no value for sure."""
         return (self.head, self.relation, *(() if self.tail is None else (self.tail,)))
 
-    def stated(self, named: _Named, described: Mapping[Node, Description]) -> Stated:
+    @property
+    def is_keyed(self) -> bool:
+        """Whether the tail is a number, which is a row only where the relation leads to a row of this id."""
+        return self.value is not None and self.value.is_key and self.tail is not None and not self.tail.mentions
+
+    def stated(self, named: _Named, described: Mapping[Node, Description], ends: _Ends = (None, None)) -> Stated:
         """Return the triple with one reading chosen for each part.
 
         Raises:
             KGError: A part cannot be read.
         """
-        head, relation = self.head.meant(named, described), self.relation.meant(named, described)
-        if self.tail is None:
+        first, last = ends
+        head = self.head.meant(named, described) if first is None else NodeMention(first)
+        relation = self.relation.meant(named, described)
+        if self.tail is None or (self.is_keyed and last is None):
             return Stated(head, relation, None, self.value)
         try:
-            tail = self.tail.meant(named, described)
+            tail = self.tail.meant(named, described) if last is None else NodeMention(last)
         except KGError as error:
             refusal = f'{error} Put a literal tail in quotes, "like this".'
             if self.value is None:
@@ -288,7 +313,7 @@ def _triple(written: Written, prefixes: Prefixes) -> _Triple:
             raise InvalidRequest(f"its {place} is a literal. Only a tail may be one; entities and relations are ids.")
     value = _value(tail, prefixes)
     end = _part(tail, prefixes, "entity")
-    may_be_entity = end.mentions or value is None or value.is_word
+    may_be_entity = end.mentions or value is None or value.is_word or value.is_key
     return _Triple(
         _part(head, prefixes, "entity"),
         _part(relation, prefixes, "relation"),
@@ -350,8 +375,19 @@ def _mentions(text: str, label: str | None, prefixes: Prefixes, position: Positi
         yield NodeMention(node, label, text if plain else "")
 
 
-async def _named(graph: KGAdapter, parts: Sequence[_Part]) -> _Named:
-    """Return the one thing or the relations that each part exactly names, or why it names none."""
+async def _by_relation(graph: KGAdapter, triple: _Triple, named: _Named, identities: Mapping[_Part, Identity]) -> _Ends:
+    """Return what the head and tail of a triple mean, where its relation decides on several things of one name."""
+    head = identities.get(triple.head)
+    tail = None if triple.tail is None else identities.get(triple.tail)
+    if not triple.is_keyed and not any(each is not None and each.rivals for each in (head, tail)):
+        return None, None
+    found = named.get(triple.relation, [each.node for each in triple.relation.mentions[:1]])
+    relations = [] if isinstance(found, KGError) else [each for each in found if isinstance(each, Iri)]
+    return await of_triple(graph, head, triple.relation.text, relations, tail, is_keyed=triple.is_keyed)
+
+
+async def _named(graph: KGAdapter, parts: Sequence[_Part]) -> tuple[_Named, Mapping[_Part, Identity]]:
+    """Return the one thing or the relations that each part exactly names, or why it names none; and all who do."""
     found: dict[_Part, Sequence[Node] | KGError] = {}
     for part in dict.fromkeys(parts):
         try:
@@ -373,7 +409,8 @@ async def _named(graph: KGAdapter, parts: Sequence[_Part]) -> _Named:
     for failed in walked:
         if isinstance(failed, BackendError):
             raise failed
-    return found | dict(zip(relations, walked, strict=True))
+    meant = {part: each for part, each in zip(entities, identities, strict=True) if part in found}
+    return found | dict(zip(relations, walked, strict=True)), meant
 
 
 async def _relations(graph: KGAdapter, text: str) -> Sequence[Node]:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from typing import Final
 
 from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity, UnknownName
@@ -17,6 +18,7 @@ from kg_server.answers.cards import sketches_of
 from kg_server.answers.results import Answer, Verdict, token_count
 from kg_server.concurrency import all_of
 from kg_server.names import MAX_LABEL, names_of, plural
+from kg_server.naming.bearers import bearers_of, entities_of_ids, first_of, of_local_names
 from kg_server.naming.close import POOL, bearer_of_part, close_to, how_part, is_near, judged
 from kg_server.naming.having import instances_among, with_relation
 from kg_server.naming.labelled import Labelled, labelled, with_ids
@@ -67,6 +69,17 @@ class Identity:
         return tuple(each.entity for each in self.named)
 
     @property
+    def rivals(self) -> tuple[Node, ...]:
+        """Those between whom a relation decides: all who bear the name, however exactly; none of too many or one."""
+        bearers = self.widened.nodes
+        return bearers if len(bearers) > 1 and len(self.named) <= MOST_DECIDED else ()
+
+    @property
+    def widened(self) -> "Identity":
+        """The same, in which all who bear the name are named, the exactest first."""
+        return replace(self, named=(*self.named, *self.passed), passed=()) if self.match == "exact" else self
+
+    @property
     def alike(self) -> tuple[Candidate, ...]:
         """What shares a word with the text or is near in letters or meaning, best first."""
         words = words_of(self.text)
@@ -112,9 +125,9 @@ async def identify(
 ) -> list[Identity]:
     """Return what texts name, in their order; among the instances of a type where one is given.
 
-    A text is first an id, alone or behind its label (`kg_server.naming.labelled`), then a label or alias, then the
-    local part of an IRI, and else a name with slips. A relation or datatype is named only where nothing else has the
-    name.
+    A text is first an id, alone or behind its label (`kg_server.naming.labelled`), or the local part of one, then a
+    label or alias in its case, then one in any case, and else a name with slips (`kg_server.naming.bearers`). A
+    relation or datatype is named only where nothing else has the name.
 
     Args:
         graph: The graph.
@@ -125,7 +138,7 @@ async def identify(
     written = {text: with_ids(text) for text in texts}
     behind = dict.fromkeys(each.id for of in written.values() for each in of)
     ids = await entities_of_ids(graph, [*(written if type is None else ()), *behind])
-    own = await _of_local_names(graph, [each for each in behind if each not in ids])
+    own = await of_local_names(graph, [each for each in dict.fromkeys((*written, *behind)) if each not in ids])
     if type is not None:
         ids, own = await _of_type(graph, [ids, own], type)
     shown = await labelled(graph, written, ids)
@@ -134,7 +147,10 @@ async def identify(
     nodes = printed if type is not None else {**printed, **ids}
     behind_labels = {**{text: each for text, each in local.items() if each.is_called_so}, **shown}
     found = await all_of(
-        [partial(_identity, graph, text, nodes.get(text, ()), behind_labels.get(text), type) for text in written],
+        [
+            partial(_identity, graph, text, nodes.get(text, ()), own.get(text, ()), behind_labels.get(text), type)
+            for text in written
+        ],
         at_once=AT_ONCE,
     )
     found = await _with_values(graph, await _without_relations(graph, found), type, compared)
@@ -142,36 +158,21 @@ async def identify(
     return [by_text[text] for text in texts]
 
 
-async def entities_of_ids(graph: KGAdapter, texts: Sequence[str]) -> Mapping[str, tuple[Node, ...]]:
-    """Return the entities of those texts that are ids of them, asked for in one batch; see `FederatedGraph.known`."""
-    if isinstance(graph, FederatedGraph):
-        return await graph.known(texts)
-    expanded = {text: node for text in texts if (node := id_of(graph, text)) is not None}
-    if not expanded:
-        return {}
-    known = await graph.describe(list(expanded.values()))
-    return {text: (node,) for text, node in expanded.items() if node in known and "entity" in known[node].roles}
-
-
-async def _of_local_names(graph: KGAdapter, texts: Sequence[str]) -> Mapping[str, tuple[Node, ...]]:
-    """Return the entities whose IRIs have texts as local parts. A remote graph is not asked for them."""
-    named = {} if graph.remote else {text: graph.prefixes.local_names(text) for text in texts}
-    if not any(named.values()):
-        return {}
-    described = await graph.describe([node for nodes in named.values() for node in nodes])
-    known = {node for node, each in described.items() if "entity" in each.roles and "relation" not in each.roles}
-    found = {text: tuple(node for node in nodes if node in known) for text, nodes in named.items()}
-    return {text: nodes for text, nodes in found.items() if nodes}
-
-
-def decided(identity: Identity, having: Collection[Node]) -> Identity:
+def decided(identity: Identity, *having: Collection[Node]) -> Identity:
     """Return a text as the name of those namesakes that have what is asked for, and of these by label before alias.
 
-    Where none has it, all of them stay.
+    Those who bear it less exactly are asked last. Where none has it, all of them stay.
+
+    Args:
+        identity: The text.
+        having: Which of those who bear it have what is asked for, and then which by their class may have it: these
+            count where the text is their id.
     """
-    kept = [each for each in identity.named if each.entity in having]
-    named = tuple(each for each in kept if each.matched_by != "alias") or tuple(kept)
-    return replace(identity, named=named, passed=_without(identity.named, named)) if named else identity
+    for bearers, (place, meant) in product((identity.named, identity.passed), enumerate(having)):
+        kept = [each for each in bearers if each.entity in meant and (not place or each.matched_by == "id")]
+        if named := tuple(each for each in kept if each.matched_by != "alias") or tuple(kept):
+            return replace(identity, named=named, passed=_without((*identity.named, *identity.passed), named))
+    return identity
 
 
 def said_of_reading(text: str, node: Node, how: str, passed: Sequence[Candidate] = ()) -> tuple[str | Node, ...]:
@@ -216,18 +217,20 @@ def _as_value(identity: Identity, uses: tuple[ValueUse, ...]) -> Identity:
 
 async def _without_relations(graph: KGAdapter, identities: Sequence[Identity]) -> list[Identity]:
     """Return verdicts in which a relation or a datatype is no namesake of an entity: it is among what is near."""
-    several = {node: None for each in identities if len(each.named) > 1 for node in each.nodes}
+    several = {node: None for each in identities if len(each.widened.named) > 1 for node in each.widened.nodes}
     if not several:
         return list(identities)
     described = await graph.describe(list(several))
     others = {node for node, each in described.items() if "relation" in each.roles or _is_datatype(node, each)}
 
     def only_entities(identity: Identity) -> Identity:
-        kept = tuple(each for each in identity.named if each.entity not in others)
-        if not kept or len(kept) == len(identity.named):
+        every = identity.widened.named
+        kept = tuple(each for each in every if each.entity not in others)
+        if not kept or len(kept) == len(every):
             return identity
-        passed = tuple(each for each in identity.named if each.entity in others)
-        return replace(identity, named=kept, near=(*passed, *identity.near))
+        named = first_of(identity.text, kept) if identity.match == "exact" else kept
+        near = (*(each for each in every if each.entity in others), *identity.near)
+        return replace(identity, named=named, near=near, passed=_without(kept, named))
 
     return list(map(only_entities, identities))
 
@@ -237,16 +240,22 @@ def _is_datatype(node: Node, described: Description) -> bool:
 
 
 async def _identity(
-    graph: KGAdapter, text: str, nodes: Sequence[Node], shown: Labelled | None, type: Node | None
+    graph: KGAdapter,
+    text: str,
+    nodes: Sequence[Node],
+    own: Sequence[Node],
+    shown: Labelled | None,
+    type: Node | None,
 ) -> Identity:
     if nodes:
         return Identity(text, "exact", tuple(Candidate(node, 1.0, "id", text) for node in nodes))
     pool = await graph.search(text, limit=POOL, type=type) if fold(text) else ()
-    same = _same(pool, text)
-    if len(same) == POOL:
-        same = _same(await graph.search(text, limit=MOST_NAMESAKES, type=type), text)
+    same = await bearers_of(graph, text, pool, own)
+    if len(same) >= POOL:
+        same = await bearers_of(graph, text, await graph.search(text, limit=MOST_NAMESAKES, type=type), own)
     if same:
-        return Identity(text, "exact", same, _without(pool, same))
+        named = first_of(text, same)
+        return Identity(text, "exact", named, _without(pool, same), _without(same, named))
     if shown is not None and shown.is_called_so:
         return Identity(text, "exact", tuple(Candidate(node, 1.0, "id", text) for node in shown.nodes))
     if shown is not None and not shown.written.holds_more(graph):
@@ -272,18 +281,10 @@ async def _of_type(
 
 async def _called_otherwise(graph: KGAdapter, text: str, nodes: Sequence[Node], label: str) -> Identity:
     """Return the verdict on an id behind another label than answers show: an alias, or the name of something else."""
-    bearers = _same(await graph.search(label, limit=POOL), label)
+    bearers = await bearers_of(graph, label, await graph.search(label, limit=POOL))
     called = [node for node in nodes if any(node == each.entity for each in bearers)]
     named = tuple(Candidate(node, 1.0, "id", text) for node in called or nodes)
     return Identity(text, "exact", named) if called else Identity(text, "close", named, passed=bearers)
-
-
-def _same(pool: Sequence[Candidate], text: str) -> tuple[Candidate, ...]:
-    """Return those whose label or alias a text is, or else whose IRI has it as local part, best in the same case."""
-    folded = fold(text)
-    same = tuple(each for each in pool if fold(each.matched_text) == folded)
-    named = tuple(each for each in same if each.matched_by != "id")
-    return named or tuple(each for each in same if each.matched_text == text.strip()) or same
 
 
 def _without(pool: Sequence[Candidate], named: Sequence[Candidate]) -> tuple[Candidate, ...]:
@@ -359,8 +360,8 @@ async def read_entities(
     refused: list[KGError] = []
     others = [text for text in dict.fromkeys(texts) if text not in known]
     for identity in await identify(graph, others) if others else ():
-        if relation is not None and 1 < len(identity.nodes) <= MOST_DECIDED:
-            identity = decided(identity, await with_relation(graph, identity.nodes, relation, direction))  # noqa: PLW2901
+        if relation is not None and (rivals := identity.rivals):
+            identity = decided(identity, *await with_relation(graph, rivals, relation, direction))  # noqa: PLW2901
         if len(identity.nodes) == 1:
             (node,) = identity.nodes
             names[identity.text] = (await names_of(graph, [node])).entity_id(node)
@@ -390,10 +391,13 @@ async def class_named(graph: KGAdapter, text: str) -> Identity:
     if text in await _ids(graph, [text]):
         return _by_id(await require_entity(graph, text), text)
     (identity,) = await identify(graph, [text])
-    if len(identity.named) == 1:
+    if len(identity.widened.named) == 1:
         return identity
     classes = {each.iri: each.label for each in (await graph.schema()).classes}
     if identity.named:
+        identity = decided(identity, classes)
+        if len(identity.named) == 1:
+            return replace(identity, passed=())
         named = tuple(each for each in identity.named if each.entity in classes)
     else:
         named = tuple(Candidate(node, 1.0, "label", classes[node] or text) for node in in_other_number(text, classes))

@@ -59,13 +59,31 @@ def leads_by_profile(profile: GraphProfile, of: SetExpression, path: HopPath) ->
 
 async def with_relation(
     graph: KGAdapter, nodes: Sequence[Node], relation: str, direction: Direction
-) -> frozenset[Node]:
-    """Return those of some nodes that have a relation, or one stored the other way; none where there is no such one."""
+) -> tuple[frozenset[Node], frozenset[Node]]:
+    """Return those of some nodes that have a relation, or one stored the other way, and those whose class has it.
+
+    None are where there is no such relation.
+    """
     relation, direction = without_dash(relation, direction)
     try:
         chosen = await relation_of(graph, relation, around=nodes)
     except (NoSuchRelation, UnknownRelation):
-        return frozenset()
+        return frozenset(), frozenset()
     ways: Sequence[EdgeDirection] = ("out", "in") if direction == "both" else (direction,)
     steps = [Step(each, way) for each in chosen.relations for way in ways]
-    return await with_any(graph, nodes, HopPath((Hop(both_steps(steps, (await known_profile(graph)).inverse_of)),)))
+    path = HopPath((Hop(both_steps(steps, (await known_profile(graph)).inverse_of)),))
+    return await with_any(graph, nodes, path), await of_classes_with(graph, nodes, path)
+
+
+async def of_classes_with(graph: KGAdapter, nodes: Sequence[Node], path: HopPath) -> frozenset[Node]:
+    """Return those of some nodes of whose classes an instance is known to have the first relation of a path."""
+    profile, steps = await known_profile(graph), path.hops[0].steps or ()
+    if not profile.classes:
+        return frozenset()
+    described = await graph.describe(nodes)
+    return frozenset(
+        node
+        for node, each in described.items()
+        for owner in map(profile.profile_of, each.types)
+        if owner is not None and any(owner.property(step.relation, step.direction) for step in steps)
+    )

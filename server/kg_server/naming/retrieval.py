@@ -216,7 +216,7 @@ async def retrieval(
         which = f"Item {texts.index('') + 1} of the texts" if len(texts) > 1 else "The text"
         raise InvalidRequest(f"{which} is blank. Give a name, or words that describe what you look for.")
     kind, misread = (None, "") if type is None else await _kind(graph, type)
-    found: Sequence[Identity] = await identify(graph, list(dict.fromkeys(texts)), type=kind)
+    found: Sequence[Identity] = [each.widened for each in await identify(graph, list(dict.fromkeys(texts)), type=kind)]
     if isinstance(text, str) and not found[0].uses and (not found[0].named or found[0].is_misnamed):
         found = await _listed(graph, found[0], kind)
     found, missing = await _with_meaning(meaning, found, kind)
@@ -295,7 +295,7 @@ async def _listed(graph: KGAdapter, whole: Identity, kind: Node | None) -> Seque
     texts = _texts_in(whole.text)
     if not 2 <= len(texts) <= _MOST_LISTED:
         return [whole]
-    found = await identify(graph, texts, type=kind)
+    found = [each.widened for each in await identify(graph, texts, type=kind)]
     return found if all((each.named and not each.is_misnamed) or each.uses for each in found) else [whole]
 
 

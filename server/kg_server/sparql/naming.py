@@ -180,7 +180,8 @@ async def _things(
     schema = await graph.schema()
     classes = {each.iri: each.label for each in schema.classes}
     found: dict[tuple[str, Sort], NameMeaning | KGError] = {}
-    for (name, sort), identity in zip(asked, await identify(graph, [name for name, _ in asked]), strict=True):
+    identities = [each.widened for each in await identify(graph, [name for name, _ in asked])]
+    for (name, sort), identity in zip(asked, identities, strict=True):
         iris = [each for each in identity.nodes if isinstance(each, Iri)]
         if sort == "class":
             iris = (

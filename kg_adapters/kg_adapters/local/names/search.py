@@ -224,7 +224,8 @@ class TextIndex:
         """Return the entities that a text may name, best first, each once; only those that `accept` allows.
 
         Exact names come first, labels before aliases before the local parts of IRIs, and the better connected entities
-        before others. Any string is welcome; of a long one the beginning counts.
+        before others; but the local part that is the text itself comes first of all. Any string is welcome; of a long
+        one the beginning counts.
 
         Args:
             text: The name.
@@ -238,16 +239,17 @@ class TextIndex:
         search = _Search(self._nodes, self._index.links.starts, limit, accept)
         search.take_exact(folded)
         ids: list[NameHit] = []
-        if not search.found and prefixes is not None:
-            called = nodes_called(self._index, prefixes, text)
-            kept = [number for number in called if accept is None or accept(number)][:limit]
+        if prefixes is not None:
+            called = nodes_called(self._index, prefixes, text, begun=not search.found)
+            taken = {int(self._nodes.bearers[place]) for place, *_ in search.found}
+            kept = [number for number in called if number not in taken and (accept is None or accept(number))][:limit]
             ids = [NameHit(number, 1.0, "id", text.strip()) for number in kept]
         search.take_local(folded, [hit.bearer for hit in ids])
         if not search.full:
             wanted = _CANDIDATES if accept is None else _FILTERED_CANDIDATES
             similar = self._fuzzy.find(folded, max(wanted, min(2 * limit, _MAX_CANDIDATES)))
             search.take_similar(folded, similar)
-        return [*ids, *(self._hit(*found) for found in search.found)]
+        return [*ids, *(self._hit(*found) for found in search.found)][:limit]
 
     @cached_property
     def relations(self) -> RelationIndex:
