@@ -28,10 +28,13 @@ from kg_adapters.algebra import (
     Reached,
     SetExpression,
     Step,
+    Timed,
     Union,
     ValueOf,
     Values,
+    Zone,
 )
+from kg_adapters.profile import EDTF
 from kg_adapters.set_requests import Aggregated, Ends, Grouped, Listed, SetQuestion, SharedBy, Tabled
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Triple
 from kg_adapters.testing import iri, typed
@@ -51,13 +54,19 @@ VALUES = (
     *(Literal("3", iri("km")), Literal("10", iri("km")), Literal("4.5", iri("mile")), Literal("far", iri("km"))),
     *(typed("12000-01-01", "date"), typed("-0044-03-15", "date")),
 )
-GIVEN = (*VALUES[:10], *VALUES[11:13], *VALUES[-2:], typed("b", "string"))
+TIMES = (
+    *(typed(f"1977-05-01T{time}", "dateTime") for time in ("11:30:00+02:00", "10:00:00.50", "00:00:00Z")),
+    *(typed("1977-04-30T23:00:00-01:00", "dateTime"), Literal("1971/1980", EDTF)),
+)
+VALUED = (*VALUES, *TIMES)
+GIVEN = (*VALUES[:10], *VALUES[11:13], *VALUES[-2:], *TIMES, typed("b", "string"))
+ZONES: tuple[Zone, ...] = ("none", "utc", "other")
 OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=")
 
 _triples = st.builds(Triple, st.sampled_from(NODES), st.sampled_from(RELATIONS), st.sampled_from(NODES))
 _types = st.builds(Triple, st.sampled_from(NODES), st.just(iri("type")), st.sampled_from(CLASSES))
 _narrower = st.builds(Triple, st.just(CLASSES[0]), st.just(iri("subClassOf")), st.just(CLASSES[1]))
-_attributes = st.builds(Attribute, st.sampled_from(NODES), st.sampled_from(FEATURES), st.sampled_from(VALUES))
+_attributes = st.builds(Attribute, st.sampled_from(NODES), st.sampled_from(FEATURES), st.sampled_from(VALUED))
 
 
 def graphs() -> st.SearchStrategy[list[Fact]]:
@@ -122,7 +131,8 @@ def _larger(smaller: st.SearchStrategy[SetExpression]) -> st.SearchStrategy[SetE
         st.builds(Linked, _paths, smaller),
         st.builds(Linked, _paths, st.builds(Values, smaller, _paths)),
         st.builds(Meets, _paths, _paths),
-        st.builds(Compares, _paths, st.sampled_from(OPERATORS), st.sampled_from(GIVEN)),
+        st.builds(Compares, _paths, st.sampled_from(OPERATORS), st.sampled_from(GIVEN), st.booleans()),
+        st.builds(Timed, _paths, st.lists(st.sampled_from(ZONES), min_size=1, max_size=2, unique=True).map(tuple)),
         st.builds(Compares, _paths, st.just("~"), st.just(GIVEN[-1])),
         st.builds(Outranks, _values, _values, st.sampled_from(OPERATORS)),
         st.builds(Numbers, _paths, st.sampled_from(OPERATORS), st.integers(0, 3)),

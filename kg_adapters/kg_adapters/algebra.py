@@ -24,6 +24,7 @@ from kg_adapters.terms import Iri, Literal, Node
 
 Operator: TypeAlias = Choice["=", "!=", "<", "<=", ">", ">=", "~"]
 ComparedKind: TypeAlias = Choice["number", "date"]
+Zone: TypeAlias = Choice["none", "utc", "other"]
 
 
 def _require(claim: object, problem: str) -> None:
@@ -92,9 +93,9 @@ class ValueOf:
 
     Numbers of all numeric datatypes compare with each other, as 64-bit floating point numbers; quantities only with
     those of the same `unit`, which is their datatype (`profile.is_unit`), and then only these count. Dates, years,
-    months and points in time (`profile.kind_of`) compare as `values.order_of` says: `1977` stands before
-    `1977-01-01`. Values of another kind, or that are not what their datatype says, do not count. A node may have
-    several values, or none.
+    months and points in time (`profile.kind_of`) compare as `values.order_of` says: `1977` stands before `1977-01-01`,
+    and times in all zones stand in the order of time (`dates`). Values of another kind, or that are not what their
+    datatype says, do not count. A node may have several values, or none.
     """
 
     path: HopPath
@@ -150,9 +151,10 @@ class Compares:
     The kind of the given value (`values.value_kind`) says what is compared:
 
     - *number*: the values that are numbers, as in `ValueOf`; of a quantity those of the same unit; not with `~`.
-    - *date*: the values that are dates, at the precision of the coarser of the two: year, month, day, or time (midnight
-      is none). So `1977-05-01` is `=` to `1977`, `>=` to it and not `>`; `1978` is `>` `1977-05-01`. Zones of time and
-      parts of a second do not count; not with `~`.
+    - *date*: the values that are dates, with the whole year, month or day that is given, or with the moment: so
+      `1977-05-01` is `=` to `1977`, `>=` to it and not `>`. Times are moments, in UTC where they have no zone. A value
+      that is less precise than what is given compares only where that is certain: `1978` is `>` `1977-05-01`, and
+      `1977` is neither `<`, `=` nor `>`, but `<=` `1977-12-31`. It counts `possibly` where it may. Not with `~`.
     - *any other*: the text of every value, whatever its datatype and language, in lower case; `~` is true where it
       contains the given text.
 
@@ -162,6 +164,7 @@ class Compares:
     path: HopPath
     operator: Operator
     value: Literal
+    possibly: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +196,18 @@ class Outranks:
         _require(self.operator != "~", "~ looks for a text in texts; these are numbers or dates.")
 
 
-Condition: TypeAlias = Has | Linked | Meets | Compares | Numbers | Outranks
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """True of a node of which some value at the end of a path is a point in time in one of these zones.
+
+    The values are those of `dateTime` with a year of four digits.
+    """
+
+    path: HopPath
+    zones: tuple[Zone, ...]
+
+
+Condition: TypeAlias = Has | Linked | Meets | Compares | Numbers | Outranks | Timed
 
 
 @dataclass(frozen=True, slots=True)

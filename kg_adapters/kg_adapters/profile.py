@@ -31,7 +31,9 @@ _NUMBERS: Final = frozenset(
     }
 )
 _COORDINATES: Final = "http://www.opengis.net/ont/geosparql#wktLiteral"
-NO_UNITS: Final = (XSD, RDF_LANG_STRING.value.removesuffix("langString"), _COORDINATES)
+EDTF: Final = Iri("http://id.loc.gov/datatypes/edtf/EDTF")
+"""The datatype of periods and approximate years, as the Library of Congress and ISO 8601-2 write them."""
+NO_UNITS: Final = (XSD, RDF_LANG_STRING.value.removesuffix("langString"), _COORDINATES, EDTF.value)
 """How the datatypes begin that are no units."""
 
 
@@ -272,6 +274,8 @@ def kind_of(datatype: Iri) -> ValueKind:
     """Return what kind of values a datatype has; `text` where it is none of those that are known, as units are not."""
     if datatype.value == _COORDINATES:
         return "coordinates"
+    if datatype == EDTF:
+        return "date"
     if not datatype.value.startswith(XSD) or datatype == XSD_STRING:
         return "text"
     name = datatype.value.removeprefix(XSD)

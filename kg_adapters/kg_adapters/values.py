@@ -3,9 +3,9 @@
 import re
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from kg_adapters.dates import date_order, period_of
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.profile import ValueKind, is_unit, kind_of
 from kg_adapters.terms import XSD, Iri, Literal
@@ -15,12 +15,6 @@ if TYPE_CHECKING:
 
 # Here and below no run of digits can be read in two ways: texts of outsiders may have millions.
 _NUMBER: Final = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|INF)", re.ASCII)
-_DATE: Final = re.compile(
-    r"(?P<sign>-?)(?:(?P<year>[0-9]{3,9})(?:-(?P<month>[0-9]{2})(?:-(?P<day>[0-9]{2}))?)?|(?P<early>[0-9]{1,2}))"
-    r"(?:T(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2}):(?P<second>[0-9]{2})(?:[.][0-9]+)?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?"
-)
-DATE_FORM: Final = re.sub(r"\?(?:P<\w+>|:)", "", f"^{_DATE.pattern}$")
-"""How a date is written, as a pattern of SPARQL: of a year before 100 nothing but the year."""
 
 
 def value_kind(value: Literal) -> ValueKind:
@@ -36,7 +30,7 @@ def unit_of(value: Literal) -> Iri | None:
 def order_of(value: Literal) -> float | None:
     """Return a number that orders values of the same kind, and quantities of the same unit; None where there is none.
 
-    Zones of time and parts of a second do not count. A number beyond 1.8e308 is infinite.
+    A number beyond 1.8e308 is infinite.
     """
     match kind_of(value.datatype):
         case "number":
@@ -58,20 +52,6 @@ def exact_number(text: str) -> Decimal:
         return Decimal(text)
     except InvalidOperation:
         return Decimal(float(text))
-
-
-def date_order(text: str) -> float | None:
-    """Return what orders a date, year, month or point in time among others; None where it is none of these.
-
-    A year may have fewer than four digits, as in `973`, though XML Schema writes `0973`.
-    """
-    found = _DATE.fullmatch(text)
-    if found is None:
-        return None
-    year = int(found["year"] or found["early"]) * (-1 if found["sign"] else 1)
-    month, day = (int(found[part] or 0) for part in ("month", "day"))
-    seconds = sum(int(found[part] or 0) * size for part, size in (("hour", 3600), ("minute", 60), ("second", 1)))
-    return float(((year * 13 + month) * 32 + day) * 86_400 + seconds)
 
 
 _MOST_INTEGER: Final = 2**63 - 1
@@ -126,12 +106,10 @@ SIGNS: Final[dict["Operator", tuple[int, ...]]] = {
     "~": (),
 }
 """Where an operator is true: -1 stands for less than the given value, 0 for equal to it, 1 for more."""
-DATE_UNITS: Final = (1, 86_400, 32 * 86_400, 13 * 32 * 86_400)
-"""What a second, a day, a month and a year make of what orders dates (`values.date_order`)."""
 
 
-def compares(value: Literal, operator: "Operator", given: Literal) -> bool:
-    """Say whether a value stands in a relation to a given one.
+def compares(value: Literal, operator: "Operator", given: Literal, *, possibly: bool = False) -> bool:
+    """Say whether a value stands in a relation to a given one, or `possibly` does: see `algebra.Compares`.
 
     Raises:
         InvalidRequest: What is given is not what its datatype says, or cannot be compared like this.
@@ -143,10 +121,11 @@ def compares(value: Literal, operator: "Operator", given: Literal) -> bool:
     order, other = order_of_kind(value, kind, unit), order_of_kind(given, kind, unit)
     if order is None or other is None:
         return False
-    if kind == "date":
-        part = max(date_unit(order), date_unit(other))
-        order, other = order // part, other // part
-    return holds(order, operator, other)
+    if kind == "number":
+        return holds(order, operator, other)
+    period, signs = period_of(given.value), SIGNS[operator]
+    vague = period.vague_for(signs, possibly=possibly)
+    return vague[order] if order in vague else period.sign(order) in signs
 
 
 def compared_kind_of(given: Literal, operator: "Operator") -> "ComparedKind | None":
@@ -190,9 +169,3 @@ def text_compares(text: str, operator: "Operator", given: str) -> bool:
 def holds(number: float, operator: "Operator", given: float) -> bool:
     """Say whether a number stands in a relation to a given one."""
     return (number > given) - (number < given) in SIGNS[operator]
-
-
-def date_unit(order: float) -> int:
-    """Return the precision of a date as a unit of `DATE_UNITS`, from its order; midnight is no time of day."""
-    finer = (unit for unit, coarser in pairwise(DATE_UNITS) if order % coarser)
-    return next(finer, DATE_UNITS[-1])

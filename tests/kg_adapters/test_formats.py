@@ -226,6 +226,29 @@ def test_the_dump_of_wikidata_is_read_line_by_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("time", "precision", "stored"),
+    [
+        ("-0044-03-15T00:00:00Z", 11, '"-0043-03-15"^^<http://www.w3.org/2001/XMLSchema#date>'),
+        ("-0100-00-00T00:00:00Z", 9, '"-0099"^^<http://www.w3.org/2001/XMLSchema#gYear>'),
+        ("-0001-01-01T00:00:00Z", 9, '"0000"^^<http://www.w3.org/2001/XMLSchema#gYear>'),
+        ("+0044-03-00T00:00:00Z", 10, '"0044-03"^^<http://www.w3.org/2001/XMLSchema#gYearMonth>'),
+        ("-0400-00-00T00:00:00Z", 7, '"-0399/-0300"^^<http://id.loc.gov/datatypes/edtf/EDTF>'),
+        ("-0301-00-00T00:00:00Z", 7, '"-0399/-0300"^^<http://id.loc.gov/datatypes/edtf/EDTF>'),
+        ("-2000-00-00T00:00:00Z", 6, '"-1999/-1000"^^<http://id.loc.gov/datatypes/edtf/EDTF>'),
+        ("-4567000000-00-00T00:00:00Z", 3, '"Y-4566999999~"^^<http://id.loc.gov/datatypes/edtf/EDTF>'),
+        ("-13798000000-00-00T00:00:00Z", 9, '"-13797999999"^^<http://www.w3.org/2001/XMLSchema#gYear>'),
+    ],
+)
+def test_dates_of_wikidata_before_christ_are_stored_by_the_years_of_rdf(
+    tmp_path: Path, time: str, precision: int, stored: str
+) -> None:
+    value = {"type": "time", "value": {"time": time, "precision": precision}}
+    claims = entity(P570=[{"mainsnak": {"snaktype": "value", "datavalue": value}, "rank": "normal"}])
+    path = write(tmp_path, "one.json", json.dumps(claims))
+    assert f"<http://www.wikidata.org/entity/Q1> <http://www.wikidata.org/prop/direct/P570> {stored}" in read(path)
+
+
+@pytest.mark.parametrize(
     ("broken", "message"),
     [
         ({**entity(), "id": "../etc"}, "line 2: expected an id such as Q42, found '\"../etc\"'"),

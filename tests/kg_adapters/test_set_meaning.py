@@ -33,6 +33,7 @@ from kg_adapters.errors import InvalidRequest
 from kg_adapters.index.sets.answers import sets_of
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Count
+from kg_adapters.profile import EDTF
 from kg_adapters.set_requests import Aggregated, Grouped, Listed, SetQuestion, SetRequest, SharedBy
 from kg_adapters.terms import Attribute, Fact, Literal
 from kg_adapters.testing import edge, iri, typed
@@ -155,7 +156,13 @@ def test_groups_count_members_and_shared_terms_are_led_to_from_each_set() -> Non
         (("1977-05-01", "date"), "=", ("1977", "gYear"), True),
         (("1977-05-01", "date"), ">", ("1977", "gYear"), False),
         (("1978", "gYear"), ">", ("1977-05-01", "date"), True),
-        (("1977", "gYear"), "=", ("1977-05-01", "date"), True),
+        (("1977", "gYear"), "=", ("1977-05-01", "date"), False),
+        (("1977", "gYear"), "<=", ("1977-05-01", "date"), False),
+        (("1977", "gYear"), "<=", ("1977-12-31", "date"), True),
+        (("1977-05", "gYearMonth"), "<=", ("1977-05-31T23:59:59Z", "dateTime"), True),
+        (("1977", "gYear"), ">=", ("1977-01-01", "date"), True),
+        (("1977", "gYear"), "<", ("1977-01-01", "date"), False),
+        (("1977-05-01", "date"), ">=", ("1977-05-01T00:00:00Z", "dateTime"), True),
         (("1977-05-01", "date"), "<", ("1977-06", "gYearMonth"), True),
         (("1977-05-01T10:00:00Z", "dateTime"), "<=", ("1977-05-01", "date"), True),
         (("-0044-03-15", "date"), "=", ("-0044", "gYear"), True),
@@ -163,12 +170,38 @@ def test_groups_count_members_and_shared_terms_are_led_to_from_each_set() -> Non
         (("1977", "integer"), "=", ("1977", "gYear"), False),
         (("12000-01-01", "date"), "<", ("1977", "gYear"), False),
         (("12000-01-01", "date"), ">", ("1977-05-01", "date"), True),
+        (("-4567000000-01-01T00:00:00Z", "dateTime"), "<", ("-4000000000", "gYear"), True),
+        (("2024-05-01T10:00:00+05:30", "dateTime"), "<", ("2024-05-01T07:00:00Z", "dateTime"), True),
+        (("2024-05-01T00:00:00Z", "dateTime"), "<", ("2024-05-01T07:00:00Z", "dateTime"), True),
+        (("2024-05-01T07:00:00.5Z", "dateTime"), "=", ("2024-05-01T09:00:00.500+02:00", "dateTime"), True),
+        (("2024-05-01T24:00:00Z", "dateTime"), "=", ("2024-05-02", "date"), True),
+        (("2024-05-01T00:30:00+02:00", "dateTime"), "=", ("2024-04-30", "date"), True),
+        (("2024-05-01T07:00:00", "dateTime"), "=", ("2024-05-01T09:00:00+02:00", "dateTime"), True),
+        (("1801/1900", "edtf"), "<", ("1850", "gYear"), True),
+        (("1850", "gYear"), "=", ("1801/1900", "edtf"), True),
+        (("2024-13-01", "date"), ">", ("1977", "gYear"), False),
     ],
 )
-def test_dates_compare_at_the_precision_of_the_coarser(
+def test_dates_compare_as_instants_and_where_the_less_precise_is_certain(
     date: tuple[str, str], operator: Operator, given: tuple[str, str], expected: bool
 ) -> None:
-    assert compares(typed(*date), operator, typed(*given)) is expected
+    value, wanted = (Literal(text, EDTF) if kind == "edtf" else typed(text, kind) for text, kind in (date, given))
+    assert compares(value, operator, wanted) is expected
+
+
+@pytest.mark.parametrize(
+    ("operator", "given", "expected"),
+    [
+        ("=", "1977-05-01", True),
+        ("<=", "1977-05-01", True),
+        ("!=", "1977-01-01", True),
+        ("<", "1977-01-01", False),
+        (">", "1977-12-31", False),
+        ("=", "1978-05-01", False),
+    ],
+)
+def test_a_year_possibly_meets_what_some_day_of_it_does(operator: Operator, given: str, expected: bool) -> None:
+    assert compares(typed("1977", "gYear"), operator, typed(given, "date"), possibly=True) is expected
 
 
 def test_what_cannot_mean_anything_is_refused_when_it_is_made() -> None:

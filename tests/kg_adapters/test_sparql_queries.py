@@ -200,6 +200,7 @@ PLAIN_IRIS = (
     "http://purl.org/dc/",
     "http://www.w3.org/",
     "http://www.wikidata.org/",
+    "http://id.loc.gov/datatypes/edtf/",
     "http://wikiba.se/",
     "http://rdf.freebase.com/",
     "http://www.geonames.org/ontology#",

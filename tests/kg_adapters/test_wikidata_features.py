@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 import pytest
 
 from kg_adapters.models import NO_FEATURES, Count, Feature, FeaturePage
+from kg_adapters.profile import EDTF
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.sparql.asking import QueryAsker
 from kg_adapters.sparql.dialects import DIALECTS
@@ -147,22 +148,22 @@ POINT = Iri("http://www.opengis.net/ont/geosparql#wktLiteral")
         ("1749-08-01T00:00:00Z", 10, Literal("1749-08", MONTH)),
         ("+1749-01-01T00:00:00Z", 9, Literal("1749", YEAR)),
         ("0079-10-24T00:00:00Z", 11, Literal("0079-10-24", DATE)),
-        ("1969-07-20T20:17:00Z", 13, Literal("1969-07-20 20:17")),
-        ("1740-01-01T00:00:00Z", 8, Literal("1740s")),
-        ("1749-01-01T00:00:00Z", 7, Literal("18th century")),
-        ("1800-01-01T00:00:00Z", 7, Literal("18th century")),
-        ("1801-01-01T00:00:00Z", 7, Literal("19th century")),
-        ("2050-01-01T00:00:00Z", 7, Literal("21st century")),
-        ("1150-01-01T00:00:00Z", 7, Literal("12th century")),
-        ("1066-01-01T00:00:00Z", 6, Literal("2nd millennium")),
-        ("-0043-03-15T00:00:00Z", 11, Literal("44-03-15 BCE")),
-        ("-0043-03-01T00:00:00Z", 10, Literal("44-03 BCE")),
-        ("-0043-01-01T00:00:00Z", 9, Literal("44 BCE")),
-        ("0000-01-01T00:00:00Z", 9, Literal("1 BCE")),
-        ("-0043-01-01T00:00:00Z", 8, Literal("40s BCE")),
-        ("-0499-01-01T00:00:00Z", 7, Literal("5th century BCE")),
-        ("-66000000-01-01T00:00:00Z", 3, Literal("about 66,000,001 years BCE")),
-        ("12000-01-01T00:00:00Z", 5, Literal("about 12,000 years CE")),
+        ("1969-07-20T20:17:00Z", 13, Literal("1969-07-20T20:17:00Z", DATE_TIME)),
+        ("1740-01-01T00:00:00Z", 8, Literal("1740/1749", EDTF)),
+        ("1749-01-01T00:00:00Z", 7, Literal("1701/1800", EDTF)),
+        ("1800-01-01T00:00:00Z", 7, Literal("1701/1800", EDTF)),
+        ("1801-01-01T00:00:00Z", 7, Literal("1801/1900", EDTF)),
+        ("2050-01-01T00:00:00Z", 7, Literal("2001/2100", EDTF)),
+        ("1150-01-01T00:00:00Z", 7, Literal("1101/1200", EDTF)),
+        ("1066-01-01T00:00:00Z", 6, Literal("1001/2000", EDTF)),
+        ("-0043-03-15T00:00:00Z", 11, Literal("-0043-03-15", DATE)),
+        ("-0043-03-01T00:00:00Z", 10, Literal("-0043-03", MONTH)),
+        ("-0043-01-01T00:00:00Z", 9, Literal("-0043", YEAR)),
+        ("0000-01-01T00:00:00Z", 9, Literal("0000", YEAR)),
+        ("-0043-01-01T00:00:00Z", 8, Literal("-0048/-0039", EDTF)),
+        ("-0499-01-01T00:00:00Z", 7, Literal("-0499/-0400", EDTF)),
+        ("-66000000-01-01T00:00:00Z", 3, Literal("Y-66000000~", EDTF)),
+        ("12000-01-01T00:00:00Z", 5, Literal("Y12000~", EDTF)),
     ],
 )
 def test_a_date_says_as_much_as_is_known(value: str, precision: int, expected: Literal) -> None:

@@ -155,16 +155,18 @@ async def test_that_there_is_none_is_claimed_only_where_the_graph_knows(
 async def test_members_that_a_condition_knows_nothing_of_are_told(towns: LocalAdapter) -> None:
     for condition in ("inception != 1950", "inception > 1950", "inception = Feature[Ville 2, inception]"):
         reply = await composed(towns, f"Count[Where[Type[city], {condition}]]")
-        assert reply.plain.summary.endswith(" Of 5 cities, 2 have no inception and are left out."), condition
+        assert " Of 5 cities, 2 have no inception and are left out." in reply.plain.summary, condition
     reply = await composed(towns, "Where[Type[city], population > 1000]")
     assert reply.plain.summary == "5 nodes. Evidence for 3 of 5; evidence=all shows more."
 
 
 async def test_a_value_that_a_call_gives_compares_as_one_that_is_written(towns: LocalAdapter) -> None:
-    for operator, found in (("=", ["e:c2", "e:c3"]), ("!=", ["e:c1"])):
-        for given in ("1950-01-01", "Feature[Ville 2, inception]", "Feature[Ville 3, inception]"):
-            reply = await composed(towns, f"Where[Type[city], inception {operator} {given}]")
-            assert [row[3] for row in rows(reply.data["results"])] == found, (operator, given)
+    for given, equal in (("1950-01-01", ["e:c2"]), ("1950", ["e:c2", "e:c3"])):
+        town = "Ville 2" if given == "1950-01-01" else "Ville 3"
+        for operator, found in (("=", equal), ("!=", ["e:c1"])):
+            for written in (given, f"Feature[{town}, inception]"):
+                reply = await composed(towns, f"Where[Type[city], inception {operator} {written}]")
+                assert [row[3] for row in rows(reply.data["results"])] == found, (operator, written)
 
 
 @pytest.mark.parametrize("given", ["Feature[Ville 3, population]", "Sum[Type[city], population]"])

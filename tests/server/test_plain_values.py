@@ -9,11 +9,26 @@ from hypothesis import strategies as st
 
 from calls import call, rows, texts
 from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.profile import EDTF
 from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal
 from kg_server.answers.cards import CARD_TOKENS
 from kg_server.answers.results import fitting, token_count
 from kg_server.answers.values import may_mean, plain_value
 
+PERIODS = {
+    "-0399/-0300": "4th century BCE",
+    "1801/1900": "19th century",
+    "-1999/-1000": "2nd millennium BCE",
+    "1950/1959": "1950s",
+    "-0548/-0539": "540s BCE",
+    "0001/0009": "0s",
+    "-0008/0000": "0s BCE",
+    "-0049/0050": "-0049/0050",
+    "1977/1980": "1977/1980",
+    "Y-4566999999~": "about 4,567,000,000 years BCE",
+    "Y12000~": "about 12,000 years CE",
+}
+"""Periods and approximate years of EDTF, and how they are shown."""
 WKT = Iri("http://www.opengis.net/ont/geosparql#wktLiteral")
 
 
@@ -25,7 +40,12 @@ def typed(text: str, kind: str) -> Literal:
     ("literal", "plain"),
     [
         (typed("1997-04-05", "date"), "1997-04-05"),
-        (typed("-0044-03-15", "date"), "-0044-03-15"),
+        (typed("-0043-03-15", "date"), "44-03-15 BCE"),
+        (typed("-0043-03", "gYearMonth"), "44-03 BCE"),
+        (typed("-0043-03-15T00:00:00Z", "dateTime"), "44-03-15 BCE"),
+        (typed("0000", "gYear"), "1 BCE"),
+        (typed("-4567000000", "gYear"), "-4567000000"),
+        *((Literal(text, EDTF), plain) for text, plain in PERIODS.items()),
         (typed("1997-04-05T00:00:00Z", "dateTime"), "1997-04-05"),
         (typed("1997-04-05T00:00:00", "dateTime"), "1997-04-05"),
         (typed("1997-04-05T08:30:00Z", "dateTime"), "1997-04-05T08:30:00Z"),
@@ -57,7 +77,7 @@ def typed(text: str, kind: str) -> Literal:
         (typed("9" * 251, "integer"), None),
         (typed("973", "gYear"), "973"),
         (typed("0794", "gYear"), "794"),
-        (typed("-0044", "gYear"), "-44"),
+        (typed("-0043", "gYear"), "44 BCE"),
         (typed("1997-05:00", "gYear"), "1997-05:00"),
         (Literal("2544"), None),
         (Literal("1997-04-05", RDF_LANG_STRING, "en"), None),

@@ -67,7 +67,7 @@ _DAY_FIRST: Final = re.compile(r"(?:(\d{1,2})(?:st|nd|rd|th|\.)?\s+(?:of\s+)?)?(
 _MONTH_FIRST: Final = re.compile(r"([a-z]{3,9})\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{3,4})")
 _DOTTED: Final = re.compile(r"(?P<day>\d{1,2})\.\s?(?P<month>\d{1,2})\.\s?(?P<year>\d{4})")
 _SLASHED: Final = re.compile(r"(?P<year>\d{4})/(?P<month>\d{1,2})/(?P<day>\d{1,2})")
-_BEFORE_CHRIST: Final = re.compile(r"(\d{1,6})\s*(?:bc|bce|b\.c\.)")
+_BEFORE_CHRIST: Final = re.compile(r"(\d{1,6})(?:-(\d\d))?(?:-(\d\d))?\s*(?:bc|bce|b\.c\.)")
 _DATE_LEAD: Final = re.compile(r"^(?:(?:in|on|since|from|the|year)\s+)+")
 _RANGE: Final = re.compile(r"\s+(?:to|until|till|and)\s+|\s*[\u2013\u2014]\s*|\s+-\s+|(?<=\d{4})-(?=\d{4}$)")
 _RANGE_LEAD: Final = re.compile(r"^(?:from|between)\s+")
@@ -191,7 +191,7 @@ def date_of(text: str) -> Date | None:
     """
     written = _DATE_LEAD.sub("", " ".join(text.strip().lower().split()).rstrip("."))
     if found := _BEFORE_CHRIST.fullmatch(written):
-        return Date(-int(found[1]))
+        return Date(-int(found[1]), *(int(part) if part else None for part in found.groups()[1:]))
     if found := _ISO.fullmatch(written):
         return _iso_date(found)
     if found := _MONTH_FIRST.fullmatch(written):

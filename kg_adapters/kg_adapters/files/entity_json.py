@@ -216,7 +216,8 @@ def _value(snak: Mapping[str, Json]) -> ox.NamedNode | ox.Literal | None:  # noq
 
 def _time(parts: Mapping[str, Json]) -> ox.Literal | None:
     precision = parts.get("precision")
-    date = values.date(_string(parts.get("time")), precision if isinstance(precision, int) else values.DAY)
+    time = values.year_of_json(_string(parts.get("time")))
+    date = values.date(time, precision if isinstance(precision, int) else values.DAY)
     return None if date is None else _literal(date)
 
 

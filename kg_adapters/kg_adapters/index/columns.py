@@ -7,9 +7,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from kg_adapters.dates import DAY, DAY_S, DAY_SLOT, MONTH_SLOT, TIME_SLOT, YEAR_SLOT, date_order, days_before
 from kg_adapters.index.graph_index import MOST_AT_ONCE, Longs, StringTable
 from kg_adapters.profile import ValueKind
-from kg_adapters.values import date_order, number_order
+from kg_adapters.values import number_order
 
 _MOST_PENDING: Final = 2_000_000
 PASSES: Final = 8
@@ -143,8 +144,9 @@ _BLOCK: Final = 100_000
 _SHORT: Final = 32
 _ZERO: Final = ord("0")
 _MARKS: Final = np.isin(np.arange(256), [*b"0123456789+-.eE", 0])
-_LAYOUT: Final = b"0000-00-00"
-_BARE: Final = (4, 7, 10)
+_LAYOUT: Final = b"0000-00-00T00:00:00+00:00"
+_YEAR, _MONTH, _DATE, _TIME, _UTC, _ZONED = 4, 7, 10, 19, 20, 25
+"""How long years, months, dates and times are without a zone, in UTC and with another zone."""
 
 
 def orders_of(values: StringTable, rows: Longs, kind: ValueKind) -> Floats:
@@ -190,17 +192,34 @@ def _plain_numbers(texts: _Bytes) -> Floats:
 
 
 def _plain_dates(texts: _Bytes, sizes: Longs) -> Floats:
-    """Return what orders dates and years of four digits without a time; NaN for the rest, as above."""
+    """Return what orders dates and whole seconds in years of four digits; NaN for the rest, as above."""
     orders = np.full(len(texts), np.nan)
     digits = texts.astype(np.int64) - _ZERO
-    fits = np.isin(sizes, _BARE)
-    for place, mark in enumerate(_LAYOUT):
+    fits = np.isin(sizes, (_YEAR, _MONTH, _DATE, _TIME, _UTC, _ZONED))
+    for place, mark in enumerate(_LAYOUT[: int(sizes.max(initial=0))]):
         right = texts[:, place] == mark if mark != _ZERO else (digits[:, place] >= 0) & (digits[:, place] <= 9)
+        if place == _TIME:
+            in_utc = texts[:, place] == ord("Z")
+            right = (in_utc & (sizes == _UTC)) | ((right | (texts[:, place] == ord("-"))) & (sizes == _ZONED))
         fits &= right | (sizes <= place)
     chosen = np.flatnonzero(fits)
-    parts = digits[chosen]
-    year = parts[:, :4] @ np.array([1000, 100, 10, 1])
-    month = np.where(sizes[chosen] >= _BARE[1], parts[:, 5] * 10 + parts[:, 6], 0)
-    day = np.where(sizes[chosen] >= _BARE[2], parts[:, 8] * 10 + parts[:, 9], 0)
-    orders[chosen] = ((year * 13 + month) * 32 + day) * 86_400
+    orders[chosen] = _date_orders(digits[chosen], sizes[chosen])
     return orders
+
+
+def _date_orders(digits: Longs, sizes: Longs) -> Floats:
+    def pair(place: int, least: int) -> Longs:
+        return np.where(sizes >= least, digits[:, place] * 10 + digits[:, place + 1], 0)
+
+    year, month, day = digits[:, :4] @ np.array([1000, 100, 10, 1]), pair(5, _MONTH), pair(8, _DATE)
+    days = days_before(year, np.maximum(month, 1), np.maximum(day, 1))
+    offset = (pair(20, _ZONED) * 60 + pair(23, _ZONED)) * np.where(digits[:, _TIME] == ord("-") - _ZERO, -1, 1)
+    hour, minutes, second = pair(11, _TIME), pair(14, _TIME), pair(17, _TIME)
+    later, minute = np.divmod(hour * 60 + minutes - offset, DAY_S // 60)
+    slots = np.select(
+        (sizes >= _TIME, (month > 0) & (day > 0), month > 0),
+        (TIME_SLOT + minute * 60 + second, DAY_SLOT, MONTH_SLOT),
+        YEAR_SLOT,
+    )
+    right = (month <= 12) & (day <= 31) & (hour <= 24) & (minutes < 60) & (second <= 60)
+    return np.where(right, (days + later) * DAY + slots, np.nan)

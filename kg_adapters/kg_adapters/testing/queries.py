@@ -27,9 +27,11 @@ from kg_adapters.algebra import (
     Minus,
     NumberOf,
     Numbers,
+    Operator,
     Outranks,
     Reached,
     Step,
+    Timed,
     Union,
     ValueOf,
     Values,
@@ -73,6 +75,7 @@ def _value(head: str, relation: str, text: str, datatype: str) -> Fact:
 
 
 DOLLAR: Final = iri("dollar")
+SHOWN: Final = (("heat", "10:00:00+05:30"), ("ran", "06:00:00-04:00"), ("m", "06:00:00+01:00"), ("m", "00:30:00+02:00"))
 FACTS: Final[tuple[Fact, ...]] = (
     *(edge(text) for text in ("heat type film", "ran type film", "noir subClassOf film", "m type noir")),
     *(edge(text) for text in ("heat cast ann", "heat cast bob", "ran cast bob", "m cast cid", "ann spouse bob")),
@@ -81,6 +84,7 @@ FACTS: Final[tuple[Fact, ...]] = (
     *(_value("m", "length", "170", "integer"), _value("m", "length", "99", "integer")),
     *(_value("heat", "released", "1995-12-15", "date"), _value("ran", "released", "1985", "gYear")),
     *(_value("m", "released", "1995-12-14T20:15:00", "dateTime"), _value("m", "note", "Long Night", "string")),
+    *(_value(film, "shown", f"2024-05-01T{time}", "dateTime") for film, time in SHOWN),
     *(Attribute(iri(film), iri("budget"), Literal(text, DOLLAR)) for film, text in (("heat", "12"), ("ran", "+9.5"))),
     *(Attribute(iri("m"), iri("budget"), Literal(text, iri(unit))) for text, unit in (("9", "yen"), ("low", "dollar"))),
     *(_value("ann", "label", "Ann", "string"), _value("ann", "note", "long", "string")),
@@ -99,6 +103,15 @@ PEOPLE: Final = Reached(FILMS, _path("cast"))
 LENGTH: Final = ValueOf(_path("length"))
 RELEASED: Final = ValueOf(_path("released"), "date")
 BUDGET: Final = ValueOf(_path("budget"), "number", DOLLAR)
+SHOWING: Final = ValueOf(_path("shown"), "date")
+SHOWN_WHEN: Final[tuple[tuple[Operator, str, str], ...]] = (
+    ("<", "2024-05-01T07:00:00Z", "dateTime"),
+    (">=", "2024-05-01T10:00:00", "dateTime"),
+    ("=", "2024-05-01T07:00:00+02:00", "dateTime"),
+    ("=", "2024-05-01", "date"),
+    ("<", "2024-05", "gYearMonth"),
+    (">", "-0043", "gYear"),
+)
 BOTH_WAYS: Final = HopPath((Hop((Step(iri("spouse")), Step(iri("spouse"), "in"))),))
 QUESTIONS: Final[tuple[SetQuestion, ...]] = (
     Listed(Union((FILMS, PEOPLE))),
@@ -121,6 +134,10 @@ QUESTIONS: Final[tuple[SetQuestion, ...]] = (
     Listed(Kept(FILMS, Outranks(RELEASED, ValueOf(_path("cast", "-cast", "released"), "date"), "!="))),
     Listed(Kept(FILMS, Numbers(_path("cast"), "<", 2))),
     Listed(Kept(PEOPLE, Numbers(_path("born"), "=", 0))),
+    *(Listed(Kept(FILMS, Compares(SHOWING.path, sign, typed(given, kind)))) for sign, given, kind in SHOWN_WHEN),
+    Listed(Kept(FILMS, Timed(SHOWING.path, ("other",)))),
+    Listed(Best(FILMS, SHOWING, 2, lowest=True)),
+    Aggregated(FILMS, SHOWING, "max"),
     Listed(Best(FILMS, LENGTH)),
     Listed(Best(Union((FILMS, PEOPLE)), RELEASED, 2, lowest=True)),
     Listed(Best(PEOPLE, NumberOf(_path("-cast")), 1)),

@@ -1,13 +1,15 @@
 """Dates with their precision, quantities with their units and coordinates, as people write them.
 
 Wikidata's dates are whole days whatever is known of them, and say beside that what is known
-(https://www.wikidata.org/wiki/Help:Dates). Years before the common era count from 0, which is 1 BCE.
+(https://www.wikidata.org/wiki/Help:Dates). Their years are those of RDF here, in which year 0 is 1 BCE.
 """
 
 import re
 from typing import Final
 
-from kg_adapters.terms import XSD, XSD_STRING, BlankNode, Iri, Literal, Node
+from kg_adapters.dates import written_day
+from kg_adapters.profile import EDTF
+from kg_adapters.terms import XSD, BlankNode, Iri, Literal, Node
 
 ANY_URI: Final = Iri(XSD + "anyURI")
 
@@ -17,7 +19,10 @@ _DATE_TIME: Final = Iri(XSD + "dateTime")
 _POINT: Final = Iri("http://www.opengis.net/ont/geosparql#wktLiteral")
 _TIME: Final = re.compile(r"([+-]?)(\d{1,16})-(\d\d)-(\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?Z?")
 _WKT: Final = re.compile(r"(?:<([^>]*)>\s*)?POINT\s*\(\s*(-?[\d.]+)\s+(-?[\d.]+)\s*\)", re.IGNORECASE)
-DAY, _MONTH, _YEAR, _DECADE, _CENTURY, _MILLENNIUM = 11, 10, 9, 8, 7, 6
+DAY, _MONTH, _YEAR = 11, 10, 9
+_PERIODS: Final = {8: (10, 0), 7: (100, 1), 6: (1_000, 1)}
+"""How many years a decade, century and millennium have, and the last digits of the first of them."""
+_FOUR_DIGITS: Final = 9_999
 
 
 def date(value: str, precision: int) -> Literal | None:
@@ -34,16 +39,21 @@ def date(value: str, precision: int) -> Literal | None:
     sign, digits, month, day, clock = parts.groups()
     year = -int(digits) if sign == "-" else int(digits)
     if precision < _YEAR:
-        return Literal(_period(year, precision))
-    if year <= 0:
-        rest = {_YEAR: "", _MONTH: f"-{month}"}.get(precision, f"-{month}-{day}")
-        return Literal(f"{1 - year}{rest} BCE")
+        return Literal(_period(year, precision), EDTF)
     text, kind = {
-        _YEAR: (f"{year:04}", Iri(XSD + "gYear")),
-        _MONTH: (f"{year:04}-{month}", Iri(XSD + "gYearMonth")),
-        DAY: (f"{year:04}-{month}-{day}", DATE),
-    }.get(precision, (f"{year:04}-{month}-{day} {clock}", XSD_STRING))
+        _YEAR: (written_day(year), Iri(XSD + "gYear")),
+        _MONTH: (f"{written_day(year)}-{month}", Iri(XSD + "gYearMonth")),
+        DAY: (f"{written_day(year)}-{month}-{day}", DATE),
+    }.get(precision, (f"{written_day(year)}-{month}-{day}T{clock}:00Z", _DATE_TIME))
     return Literal(text, kind)
+
+
+def year_of_json(value: str) -> str:
+    """Return a date of Wikidata's JSON, where 1 BCE is the year -1, as its RDF has it, where it is the year 0."""
+    parts = _TIME.fullmatch(value)
+    if parts is None or parts[1] != "-":
+        return value
+    return f"{written_day(1 - int(parts[2]))}{value[parts.end(2) :]}"
 
 
 def quantity(amount: str, unit: str | None) -> Literal:
@@ -75,15 +85,12 @@ def link(node: Node) -> Literal:
 
 
 def _period(year: int, precision: int) -> str:
-    count, era = (year, "") if year > 0 else (1 - year, " BCE")
-    if precision == _DECADE:
-        return f"{count // 10 * 10}s{era}"
-    if precision in {_CENTURY, _MILLENNIUM}:
-        years, name = (100, "century") if precision == _CENTURY else (1_000, "millennium")
-        return f"{_ordinal((count - 1) // years + 1)} {name}{era}"
-    return f"about {count:,} years {'BCE' if era else 'CE'}"
-
-
-def _ordinal(number: int) -> str:
-    ending = "th" if number % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"
+    """Return a decade, century or millennium, or a number of years, as EDTF writes it."""
+    if precision not in _PERIODS:
+        return f"{'Y' if abs(year) > _FOUR_DIGITS else ''}{written_day(year)}~"
+    years, begin = _PERIODS[precision]
+    count = year if year > 0 else 1 - year
+    least = max(1, (count - begin) // years * years + begin)
+    most = (count - begin) // years * years + begin + years - 1
+    first, last = (least, most) if year > 0 else (1 - most, 1 - least)
+    return f"{written_day(first)}/{written_day(last)}"

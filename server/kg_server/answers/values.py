@@ -5,7 +5,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Final
 from urllib.parse import unquote
 
-from kg_adapters.profile import kind_of
+from kg_adapters.dates import plain_date
+from kg_adapters.profile import EDTF, kind_of
 from kg_adapters.tables.iris import UNIT
 from kg_adapters.terms import XSD, Iri, Literal
 from kg_adapters.values import order_of
@@ -18,11 +19,12 @@ _NUMBER: Final = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
 _BOOLEANS: Final = {"true": "true", "1": "true", "false": "false", "0": "false"}
 _ZONE: Final = r"(?:Z|[-+]\d\d:\d\d)?"
 _TIMES: Final = {
-    XSD + "date": re.compile(rf"-?\d{{4,9}}-\d\d-\d\d{_ZONE}"),
-    XSD + "gYearMonth": re.compile(rf"-?\d{{4,9}}-\d\d{_ZONE}"),
-    XSD + "dateTime": re.compile(rf"-?\d{{4,9}}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{{1,9}})?{_ZONE}"),
+    XSD + "date": re.compile(rf"-?\d{{4,12}}-\d\d-\d\d{_ZONE}"),
+    XSD + "gYearMonth": re.compile(rf"-?\d{{4,12}}-\d\d{_ZONE}"),
+    XSD + "dateTime": re.compile(rf"-?\d{{4,12}}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{{1,9}})?{_ZONE}"),
     XSD + "time": re.compile(rf"\d\d:\d\d:\d\d(?:\.\d{{1,9}})?{_ZONE}"),
-    XSD + "gYear": re.compile(rf"-?\d{{4,9}}{_ZONE}"),
+    XSD + "gYear": re.compile(rf"-?\d{{4,12}}{_ZONE}"),
+    EDTF.value: re.compile(r"-?\d{4,12}/-?\d{4,12}|Y?-?\d{4,12}~"),
 }
 _POINT: Final = re.compile(r"POINT ?\((-?\d{1,3}(?:\.\d{1,18})?) (-?\d{1,3}(?:\.\d{1,18})?)\)", re.IGNORECASE)
 _UNITS: Final = re.compile(r"http://(?:dbpedia\.org/datatype/|qudt\.org/vocab/unit/)([A-Za-z][A-Za-z0-9_-]{0,39})")
@@ -100,7 +102,7 @@ def plain_value(literal: Literal, *, quantity: bool = False, unit: str | None = 
     if pattern is None or (pattern.fullmatch(literal.value) is None and order_of(literal) is None):
         return None
     hidden = _HIDDEN.get(literal.datatype.value)
-    return literal.value if hidden is None else hidden.sub("", literal.value)
+    return plain_date(literal.value if hidden is None else hidden.sub("", literal.value))
 
 
 def may_mean(text: str, literal: Literal) -> bool:

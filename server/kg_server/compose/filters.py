@@ -1,7 +1,6 @@
 """Conditions on values, and operands that are given."""
 
 import re
-from calendar import monthrange
 from collections.abc import Sequence
 from math import isfinite
 from typing import Final
@@ -34,6 +33,7 @@ from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import XSD, XSD_STRING, Iri, Literal
 from kg_adapters.values import compared_as, order_of, value_kind
 from kg_boundary.shown import in_quotes
+from kg_server.compose.dates import written_date
 from kg_server.compose.naming import count_of
 from kg_server.compose.routes import Way
 from kg_server.compose.syntax import Function as ComposeFunction
@@ -45,13 +45,6 @@ _NUMBER: Final = re.compile(
     re.ASCII,
 )
 _MORE: Final = re.compile(r"[<>=~]|\b(?:and|or)\b", re.IGNORECASE)
-_DATE: Final = re.compile(
-    r"-?(?P<year>\d{1,3}(?!\d|-)|\d{4,})(?:-(?P<month>\d\d)(?:-(?P<day>\d\d)"
-    r"(?P<time>T(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)Z?)?)?)?",
-    re.ASCII,
-)
-_DATE_TYPES: Final = ("gYear", "gYearMonth", "date", "dateTime")
-_PARTS_OF_A_DAY: Final = (24, 60, 60)
 _DIGITS_OF_YEAR: Final = 4
 _MOST_NODES: Final = 10**18
 
@@ -94,7 +87,7 @@ def kept_by_literal(of: SetExpression, way: Way, operator: Operator, given: Lite
 
 def _compared(of: SetExpression, way: Way, operator: Operator, given: Literal) -> SetExpression:
     if operator == "!=":
-        return Minus((Kept(of, Has(way.path)), Kept(of, Compares(way.path, "=", given))))
+        return Minus((Kept(of, Has(way.path)), Kept(of, Compares(way.path, "=", given, possibly=True))))
     return Kept(of, Compares(way.path, operator, given))
 
 
@@ -192,13 +185,13 @@ def _given(way: Way, operator: Operator, written: str) -> Literal:
     if operator != "~" and (not kinds or kinds & {"number", "date"}):
         number = _number_in(text)
         years = number is None or len(text) == _DIGITS_OF_YEAR
-        return (_date_literal(text) if years else None) or number or _text(way, operator, written)
+        return (written_date(text) if years else None) or number or _text(way, operator, written)
     return _text(way, operator, written)
 
 
 def _fits(kind: ComparedKind, text: str) -> bool:
     """Return whether a text is a number, with a unit or without, or a date."""
-    return (_NUMBER.fullmatch(text) if kind == "number" else _date_literal(text)) is not None
+    return (_NUMBER.fullmatch(text) if kind == "number" else written_date(text, expected=True)) is not None
 
 
 def _text(way: Way, operator: Operator, text: str) -> Literal:
@@ -227,10 +220,11 @@ def _number(way: Way, text: str) -> Literal:
 
 
 def _date(way: Way, text: str) -> Literal:
-    literal = _date_literal(text)
+    literal = written_date(text, expected=True)
     if literal is None:
         raise Unfit(
-            f"{way.name} has dates, and {in_quotes(text, MAX_LABEL)} is not a date. Write 1977, 1977-05 or 1977-05-01."
+            f"{way.name} has dates, and {in_quotes(text, MAX_LABEL)} is not a date. Write 1977, 1977-05, 1977-05-01, "
+            "1977-05-01T09:30:00+02:00 or 44 BCE."
         )
     return literal
 
@@ -246,24 +240,6 @@ def _number_literal(text: str, unit: Iri | None = None) -> Literal | None:
     literal = Literal(plain, unit or Iri(XSD + datatype))
     order = order_of(literal)
     return literal if order is not None and isfinite(order) else None
-
-
-def _date_literal(text: str) -> Literal | None:
-    found = _DATE.fullmatch(text)
-    if found is None or not _on_calendar(found):
-        return None
-    parts = sum(found[part] is not None for part in ("month", "day", "time"))
-    literal = Literal(text, Iri(XSD + _DATE_TYPES[parts]))
-    return None if order_of(literal) is None else literal
-
-
-def _on_calendar(date: re.Match[str]) -> bool:
-    """Say whether there is such a day and time of day; the calendar repeats after 400 years."""
-    month, day = int(date["month"] or 1), int(date["day"] or 1)
-    times = zip((date["hour"], date["minute"], date["second"]), _PARTS_OF_A_DAY, strict=True)
-    if not 1 <= month <= 12 or any(int(part or 0) >= most for part, most in times):
-        return False
-    return 1 <= day <= monthrange(2000 + int(date["year"][-4:]) % 400, month)[1]
 
 
 def _plain_digits(text: str) -> str:

@@ -44,6 +44,7 @@ from kg_server.answers.columns import by_owner, texts_instead
 from kg_server.answers.coverage import NEARLY_ALL, absence, counted_clause, folded, thinness
 from kg_server.answers.remarks import first_without, led_elsewhere, left_out
 from kg_server.answers.results import Knowledge, Note, Over
+from kg_server.compose.apart import dates_apart
 from kg_server.compose.lines import RemarkRequest, Told, exactness, noun, plain_number
 from kg_server.compose.naming import count_of
 from kg_server.names import MAX_LABEL, names_of
@@ -79,7 +80,10 @@ async def remarks_on(
     silent, nearly_none = await _left_out(graph, asked.of, request.timeout_s)
     if isinstance(asked.question, Listed) and not computed.count.value and nearly_none:
         knowledge = "denied"
-    return (*notes, *(each for each in silent if not _names_any(each, absent))), knowledge
+    apart, may_meet = await dates_apart(graph, asked.question, request.timeout_s)
+    if may_meet and not computed.count.value:
+        knowledge = "unknown"
+    return (*notes, *(each for each in silent if not _names_any(each, absent)), *apart), knowledge
 
 
 def _names_any(note: Note, relations: Collection[Iri]) -> bool:

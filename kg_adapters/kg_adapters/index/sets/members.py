@@ -25,6 +25,7 @@ from kg_adapters.algebra import (
     Reached,
     SetExpression,
     Step,
+    Timed,
     Union,
     ValueOf,
     Values,
@@ -209,9 +210,9 @@ def _true_of(sets: SetMembers, nodes: Longs, condition: Condition) -> Mask:
         case Has(path):
             ends = sets.walks.ends(nodes, path)
             places = np.append(ends.places, ends.value_places)
-        case Compares(path, operator, value):
+        case Compares(path) | Timed(path):
             ends = sets.walks.ends(nodes, path)
-            places = ends.value_places[sets.values.comparing(ends.rows, operator, value)]
+            places = ends.value_places[sets.values.holding(ends.rows, condition)]
         case Linked(path, to):
             ends, wanted = sets.walks.ends(nodes, path), sets.literals(to)
             same = (sets.values.literal(row) in wanted for row in ends.rows.tolist())

@@ -1,5 +1,6 @@
 """The values in rows of an index: what orders them, which are the same, which stand in a relation to a given one."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -7,17 +8,19 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from kg_adapters.algebra import ComparedKind, HopPath, Measure, Operator, ValueOf, counts_values
+from kg_adapters.algebra import ComparedKind, Compares, HopPath, Measure, Operator, Timed, ValueOf, Zone, counts_values
+from kg_adapters.dates import period_of
 from kg_adapters.index.columns import Floats, first_of_each_row, orders_of
 from kg_adapters.index.graph_index import Dictionary, GraphIndex, Longs
 from kg_adapters.index.sets.walks import PathEnds, ValueWays, distinct_pairs
 from kg_adapters.profile import ValueKind, kind_of
 from kg_adapters.terms import Iri, Literal
-from kg_adapters.values import DATE_UNITS, SIGNS, compared_kind_of, date_unit, order_of_kind, text_compares, unit_of
+from kg_adapters.values import SIGNS, compared_kind_of, order_of_kind, text_compares, unit_of
 
 Mask = npt.NDArray[np.bool_]
 _ASCII: Final = 128
 _LOWER: Final = np.frombuffer(bytes(range(256)).lower(), dtype=np.uint8)
+_DAY_SIZE, _ZONE_SIZE = len("2024-05-01"), len("+02:00")
 _LOOKED_AT: Final = 64
 """How many bytes of many texts are compared at once."""
 
@@ -132,8 +135,11 @@ class IndexValues:
         chosen = np.sort(first_of_each_row(ways.ways, self.ranked(ways.rows).ranks))
         return ValueWays(ways.places[chosen], ways.ways[chosen], ways.rows[chosen], repeats=False)
 
-    def comparing(self, rows: Longs, operator: Operator, given: Literal) -> Mask:
-        """Say which rows hold a value that stands in a relation to a given one, as `comparing.compares` says."""
+    def holding(self, rows: Longs, condition: Compares | Timed) -> Mask:
+        """Say of which values a condition is true, as `values.compares` does."""
+        if isinstance(condition, Timed):
+            return self._timed(rows, condition.zones)
+        operator, given = condition.operator, condition.value
         kind = compared_kind_of(given, operator)
         if kind is None:
             wanted = given.value.lower()
@@ -147,12 +153,22 @@ class IndexValues:
         if order is None:
             return np.zeros(len(rows), dtype=np.bool_)
         if kind == "date":
-            units = np.maximum(_date_units(orders), date_unit(order))
-            orders, others = np.floor_divide(orders, units), np.floor_divide(order, units)
-        else:
-            others = np.full(len(orders), order)
-        signs = (orders > others).astype(np.int8) - (orders < others)
+            return _dates_comparing(orders, operator, given.value, possibly=condition.possibly)
+        signs = (orders > order).astype(np.int8) - (orders < order)
         return np.isin(signs, SIGNS[operator]) & ~np.isnan(orders)
+
+    def _timed(self, rows: Longs, zones: Sequence[Zone]) -> Mask:
+        """Say which rows hold a point in time in one of these zones."""
+        values = self._table.values
+        starts, ends = values.offsets[rows], values.offsets[rows + 1]
+        times = np.flatnonzero(self._of_kind(rows, "date", None) & (ends - starts > _DAY_SIZE))
+        times = times[values.text[starts[times] + _DAY_SIZE] == ord("T")]
+        last = np.stack([values.text[ends[times] - place] for place in range(_ZONE_SIZE, 0, -1)], axis=1)
+        zoned = np.isin(last[:, 0], (ord("+"), ord("-"))) & (last[:, 3] == ord(":"))
+        utc = (last[:, -1] == ord("Z")) | (zoned & (last[:, [1, 2, 4, 5]] == ord("0")).all(axis=1))
+        found = np.zeros(len(rows), dtype=np.bool_)
+        found[times] = np.isin(np.where(utc, "utc", np.where(zoned, "other", "none")), zones)
+        return found
 
     def _in_lower_case(self, rows: Longs, wanted: str) -> Mask:
         """Say which rows hold a text that is a given one in lower case; only those that may be are decoded."""
@@ -178,7 +194,10 @@ class IndexValues:
         return np.isin(self._table.datatypes[rows], places)
 
 
-def _date_units(orders: Floats) -> Longs:
-    """Return what `date_unit` says of each."""
-    finer = [np.mod(orders, coarser) > 0 for coarser in DATE_UNITS[1:]]
-    return np.select(finer, DATE_UNITS[:-1], DATE_UNITS[-1]).astype(np.int64)
+def _dates_comparing(orders: Floats, operator: Operator, given: str, *, possibly: bool) -> Mask:
+    period, signs = period_of(given), SIGNS[operator]
+    within = (orders < period.after) | (orders == period.first)
+    found = np.isin(np.where(orders < period.first, -1, np.where(within, 0, 1)), signs) & ~np.isnan(orders)
+    for order, is_met in period.vague_for(signs, possibly=possibly).items():
+        found[orders == order] = is_met
+    return found

@@ -27,6 +27,7 @@ from kg_adapters.algebra import (
     Reached,
     SetExpression,
     Step,
+    Timed,
     Union,
     ValueOf,
     Values,
@@ -255,9 +256,11 @@ class Witnesses:
             case Linked(path, to):
                 wanted = self._sets.literals(to)
                 return self._routes.to_value(node, path, partial(self._same, wanted)) or []
-            case Compares(path, operator, value):
-                accepts = partial(self._sets.values.comparing, operator=operator, given=value)
-                return self._routes.to_value(node, path, accepts) or []
+            case Compares() | Timed():
+                return (
+                    self._routes.to_value(node, condition.path, partial(self._sets.values.holding, condition=condition))
+                    or []
+                )
             case Meets(path, other):
                 theirs = frozenset(self._ends(node, other))
                 common = [end for end in self._ends(node, path) if end in theirs][:1]

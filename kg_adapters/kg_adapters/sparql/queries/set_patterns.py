@@ -27,6 +27,7 @@ from kg_adapters.algebra import (
     Reached,
     SetExpression,
     Step,
+    Timed,
     Union,
     ValueOf,
     Values,
@@ -35,26 +36,14 @@ from kg_adapters.algebra import (
 from kg_adapters.errors import Unsupported
 from kg_adapters.labels import Vocabulary
 from kg_adapters.sparql.dialects import Dialect
-from kg_adapters.sparql.queries import writing
+from kg_adapters.sparql.queries import dates, writing
 from kg_adapters.terms import XSD, Iri, Literal, Node
-from kg_adapters.values import DATE_FORM, SIGNS, compared_kind_of, unit_of
+from kg_adapters.values import compared_kind_of, unit_of
 
 MOST_STEPS: Final = 4
 """Of how many steps a repeated hop is shown, at most."""
 
-_DATES: Final = ", ".join(
-    writing.iri(Iri(XSD + name)) for name in ("date", "dateTime", "dateTimeStamp", "gYear", "gYearMonth")
-)
-
-_INTEGER, _DECIMAL, _DOUBLE = (writing.iri(Iri(XSD + name)) for name in ("integer", "decimal", "double"))
-
-_REST: Final = r"(T00:00:00)?(\.[0-9]+)?(Z|[+-][0-9][0-9]:[0-9][0-9])$|T00:00:00(\.[0-9]+)?$|\.[0-9]+$"
-"""What of a date does not count: midnight, parts of a second, the zone. Virtuoso refuses what fits an empty text."""
-
-_SCALES: Final = {0: 1, 2: 1_000, 5: 100_000, 14: 100_000_000_000}
-"""What makes a whole number of what orders a date, by how many characters say what follows its year."""
-
-_FOUR_DIGITS: Final = re.compile(r"[1-9]\d{3}(?!\d)")
+_DOUBLE: Final = writing.iri(Iri(XSD + "double"))
 
 _UNBOUNDED: Final = ", ".join(
     writing.iri(Iri(XSD + name))
@@ -81,43 +70,30 @@ def is_of_kind(value: str, kind: ComparedKind, unit: Iri | None, dialect: Dialec
     if kind == "number":
         held = f"isNumeric({value})"
         return held if dialect.holds_numbers else f"({held} || DATATYPE({value}) IN ({_UNBOUNDED}))"
-    return f"DATATYPE({value}) IN ({_DATES}) && REGEX(STR({value}), {writing.text(DATE_FORM)})"
+    return dates.is_date(value)
 
 
 def ordered(value: str, kind: ComparedKind, key: str, fresh: Callable[[], str]) -> str:
-    """Return the pattern that binds a key by the size of which values of a kind are ordered.
-
-    For a date that is its year, with month, day and time as a fraction that begins with 1.
-    """
-    if kind == "number":
-        return f"BIND({_DOUBLE}(STR({value})) AS {key})"
-    text, digits = fresh(), fresh()
-    apart = f'BIND({_told(value)} AS {text}) BIND(REPLACE({text}, "^-", "") AS {digits})'
-    sign = f'IF(STRSTARTS({text}, "-"), "-", "")'
-    year = f'{_INTEGER}(CONCAT({sign}, STRBEFORE(CONCAT({digits}, "-"), "-")))'
-    rest = f'{_DECIMAL}(CONCAT("0.1", REPLACE(STRAFTER({digits}, "-"), "[^0-9]", "")))'
-    return f"{apart} BIND({year} + {rest} AS {key})"
+    """Return the pattern that binds a key by the size of which values of a kind are ordered."""
+    bound = f"BIND({_DOUBLE}(STR({value})) AS {key})"
+    return bound if kind == "number" else dates.ordered(value, key, fresh)
 
 
-def compared(value: str, operator: Operator, given: Literal, dialect: Dialect, fresh: Callable[[], str]) -> str:
-    """Return the pattern that a variable stands in a relation to a given value.
+def compared(value: str, condition: Compares, dialect: Dialect, fresh: Callable[[], str]) -> str:
+    """Return the pattern that a variable stands in the relation of a condition to its given value.
 
     Raises:
         InvalidRequest: The value is invalid for its datatype, or cannot be compared like this.
     """
+    operator, given = condition.operator, condition.value
     kind = compared_kind_of(given, operator)
     if kind is None:
         return f"FILTER({_as_text(value, operator, given)})"
-    if kind == "number":
-        unit = unit_of(given)
-        number = value if unit is None and dialect.holds_numbers else f"{_DOUBLE}(STR({value}))"
-        return f"FILTER({is_of_kind(value, kind, unit, dialect)} && {number} {operator} {_number(given)})"
-    is_date = is_of_kind(value, kind, None, dialect)
-    if _FOUR_DIGITS.match(given.value):
-        return f"FILTER({is_date} && {_by_text(value, operator, given.value)})"
-    key, other = fresh(), fresh()
-    orders = f"{ordered(value, kind, key, fresh)} {ordered(writing.text(given.value), kind, other, fresh)}"
-    return f"FILTER({is_date}) {orders} FILTER({_by_order(value, key, operator, given, other)})"
+    if kind == "date":
+        return dates.compared(value, operator, given.value, fresh, possibly=condition.possibly)
+    unit = unit_of(given)
+    number = value if unit is None and dialect.holds_numbers else f"{_DOUBLE}(STR({value}))"
+    return f"FILTER({is_of_kind(value, kind, unit, dialect)} && {number} {operator} {_number(given)})"
 
 
 def _number(given: Literal) -> str:
@@ -129,32 +105,6 @@ def _as_text(value: str, operator: Operator, given: Literal) -> str:
     text, wanted = f"LCASE(STR({value}))", writing.text(given.value.lower())
     compares = f"CONTAINS({text}, {wanted})" if operator == "~" else f"{text} {operator} {wanted}"
     return f"isLiteral({value}) && {compares}"
-
-
-def _by_text(value: str, operator: Operator, given: str) -> str:
-    """Compare with a date whose year has four digits: such years sort as texts do, and so does the rest."""
-    wanted, text = re.sub(_REST, "", given), _told(value)
-    if len(wanted) == 4:
-        said = f"SUBSTR(STR({value}), 1, 4) {operator} {writing.text(wanted)}"
-    else:
-        said = f"SUBSTR({text}, 1, {len(wanted)}) {operator} SUBSTR({writing.text(wanted)}, 1, STRLEN({text}))"
-    later, earlier = (f'REGEX(STR({value}), "^[0-9]{digits}")' for digits in ("{5}", "{1,3}([^0-9]|$)"))
-    said = f"({earlier} || {said})" if -1 in SIGNS[operator] else f"!{earlier} && {said}"
-    return f"({later} || {said})" if 1 in SIGNS[operator] else f"!{later} && {said}"
-
-
-def _by_order(value: str, key: str, operator: Operator, given: Literal, other: str) -> str:
-    said = f'STRLEN(STRAFTER(REPLACE({_told(value)}, "^-", ""), "-"))'
-    year, month, day, second = _SCALES.values()
-    told = f"IF({said} > 12, {second}, IF({said} > 4, {day}, IF({said} > 1, {month}, {year})))"
-    own = _SCALES[len(re.sub(_REST, "", given.value).removeprefix("-").partition("-")[2])]
-    scale = f"IF({told} < {own}, {told}, {own})"
-    return f"FLOOR({key} * {scale}) {operator} FLOOR({other} * {scale})"
-
-
-def _told(value: str) -> str:
-    """Return what of the text of a date counts."""
-    return f'REPLACE(STR({value}), {writing.text(_REST)}, "")'
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +287,7 @@ class SetWriter:
             return f"{{ {self.numbered(of, condition, name)} }}"
         return f"{self.group(of, name)} {self._true(condition, name)}"
 
-    def _true(self, condition: Has | Linked | Meets | Compares | Outranks, name: str) -> str:
+    def _true(self, condition: Has | Linked | Meets | Compares | Outranks | Timed, name: str) -> str:
         """Return the pattern that a condition holds of a variable."""
         end = self.fresh()
         found: str
@@ -356,10 +306,10 @@ class SetWriter:
                     f"{self._measured_by(by, name, end, key)} {self._measured_by(other, name, self.fresh(), against)}"
                 )
                 found = f"{both} FILTER({key} {operator} {against})"
-            case Compares(path, operator, value):
-                found = (
-                    f"{self.walked(name, path, end)} {compared(end, operator, value, self.graph.dialect, self.fresh)}"
-                )
+            case Compares(path):
+                found = f"{self.walked(name, path, end)} {compared(end, condition, self.graph.dialect, self.fresh)}"
+            case Timed(path, zones):
+                found = f"{self.walked(name, path, end)} FILTER({dates.is_timed(end, zones)})"
         return found
 
     def numbered(self, of: SetExpression, condition: Numbers, name: str) -> str:
