@@ -14,9 +14,11 @@ from kg_adapters.algebra import (
     Measure,
     Members,
     Minus,
+    NumberOf,
     Operator,
     Reached,
     SetExpression,
+    TotalOf,
     Union,
     Values,
     holds_values,
@@ -61,6 +63,7 @@ from kg_server.compose.syntax import (
     is_number,
     kind_of,
 )
+from kg_server.compose.totals import compared_with
 from kg_server.names import MAX_LABEL, names_of
 from kg_server.naming.entities import POOL, Identity, identify, naming_refusal
 from kg_server.naming.having import with_any
@@ -205,8 +208,19 @@ class Reader:
         """Return the set and the measure of a sum, mean, least or greatest."""
         await self.naming.refuse_class(call.node)
         of = await self.set_of(call.node)
-        way = await self._in_one_unit(await self.routes.way(call.routes[0], of, "feature"), of)
-        return of, way, await self.routes.measure(way, call.function)
+        route = call.routes[0]
+        way, by = await self.total(of, route) if route.total is not None else (await self._valued(of, route), None)
+        return of, way, by or await self.routes.measure(way, call.function)
+
+    async def total(self, of: SetExpression, route: Route) -> tuple[Way, TotalOf | NumberOf]:
+        """Return the way to what is taken together, as in `Sum[route]`, and as what."""
+        way = await self._valued(of, route)
+        return way, await self.routes.total(way, route.total or "Count")
+
+    async def _valued(self, of: SetExpression, route: Route) -> Way:
+        """Return a way to values of one unit; where all are counted the unit does not matter."""
+        way = await self.routes.way(route, of, "relation" if route.total == "Count" else "feature")
+        return way if route.total == "Count" else await self._in_one_unit(way, of)
 
     async def _where(self, call: Call) -> SetExpression:
         await self.naming.refuse_class(call.node)
@@ -256,8 +270,9 @@ class Reader:
             await self.naming.refuse_class(value.node)
             given = await number_in(self._graph, await self.set_of(value.node))
         else:
-            among, _, by = await self.measured(value)
-            given = await total_of(self._graph, among, by, value.function)
+            among, measured, by = await self.measured(value)
+            given, total = await total_of(self._graph, among, by, value.function)
+            self.heard.note(*compared_with(total, by, measured))
         await self._require_unit(way, given)
         return kept_by_literal(of, way, operator, given)
 
