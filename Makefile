@@ -74,8 +74,9 @@ server/view/node_modules/.installed: server/view/package.json
 	@npm --prefix server/view install --silent --no-package-lock --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-fuzz: $(STAMPS)/dev ## make 10,000 generated calls, where make hardening makes fewer
+fuzz: $(STAMPS)/dev ## make 10,000 generated calls and ask 5,000 questions about tables, where make hardening has fewer
 	@$(BIN)/python -m pytest --quiet --generated-calls=10000 tests/hardening/test_generated_calls.py
+	@$(BIN)/python -m pytest --quiet --generated-questions=5000 tests/hardening/test_generated_tables.py
 
 bench: $(STAMPS)/dev ## measure against the targets, beside peers (needs ../shared/data)
 	@$(BIN)/python -m benchmarks

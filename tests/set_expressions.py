@@ -10,6 +10,7 @@ from kg_adapters.algebra import (
     Best,
     Compares,
     Condition,
+    DatePart,
     Has,
     Hop,
     HopPath,
@@ -29,6 +30,7 @@ from kg_adapters.algebra import (
     SetExpression,
     Step,
     Timed,
+    TotalOf,
     Union,
     ValueOf,
     Values,
@@ -80,13 +82,15 @@ def questions() -> st.SearchStrategy[SetQuestion]:
     functions = st.sampled_from(("sum", "mean", "min", "max"))
     sums = st.builds(Aggregated, _sets, _numbers, functions)
     ends = st.builds(Aggregated, _sets, _measures, st.sampled_from(("min", "max")))
-    columns = st.lists(st.one_of(st.builds(Ends, _paths), st.builds(NumberOf, _paths)), min_size=1, max_size=2)
+    columns = st.lists(st.one_of(st.builds(Ends, _paths), st.builds(NumberOf, _paths), _totals), min_size=1, max_size=2)
     return st.one_of(
         st.builds(Listed, _sets),
         st.builds(Listed, _value_sets),
         sums,
         ends,
         st.builds(Grouped, _sets, _paths),
+        st.builds(Grouped, _sets, _paths, st.booleans(), _parts, st.one_of(_totals, st.builds(NumberOf, _paths))),
+        st.builds(Grouped, _sets, _paths, st.booleans(), _parts),
         st.builds(Tabled, _sets, columns.map(tuple)),
         st.builds(SharedBy, st.tuples(_sets, _sets), st.sampled_from(((), ((RELATIONS[0], RELATIONS[0]),)))),
     )
@@ -113,9 +117,15 @@ _hops = st.one_of(
 )
 _paths: st.SearchStrategy[HopPath] = st.lists(_hops, min_size=1, max_size=2).map(lambda hops: HopPath(tuple(hops)))
 _values: st.SearchStrategy[ValueOf] = st.builds(ValueOf, _paths)
-_quantities: st.SearchStrategy[Measure] = st.builds(ValueOf, _paths, st.just("number"), st.just(iri("km")))
+_quantities: st.SearchStrategy[ValueOf] = st.builds(ValueOf, _paths, st.just("number"), st.just(iri("km")))
 _numbers: st.SearchStrategy[Measure] = st.one_of(st.builds(ValueOf, _paths), _quantities, st.builds(NumberOf, _paths))
 _measures: st.SearchStrategy[Measure] = st.one_of(_numbers, st.builds(ValueOf, _paths, st.just("date")))
+_totals: st.SearchStrategy[TotalOf] = st.one_of(
+    st.builds(TotalOf, _quantities, st.sampled_from(("sum", "mean", "min", "max", "count"))),
+    st.builds(TotalOf, _values, st.sampled_from(("sum", "mean", "min", "max", "count"))),
+    st.builds(TotalOf, st.builds(ValueOf, _paths, st.just("date")), st.sampled_from(("min", "max", "count"))),
+)
+_parts: st.SearchStrategy[DatePart | None] = st.sampled_from((None, "year", "month", "day"))
 _leaves: st.SearchStrategy[SetExpression] = st.one_of(
     st.lists(st.sampled_from((*NODES, iri("nowhere"))), max_size=3, unique=True).map(
         lambda nodes: Members(tuple(nodes))
@@ -143,7 +153,7 @@ def _larger(smaller: st.SearchStrategy[SetExpression]) -> st.SearchStrategy[SetE
         st.builds(Intersect, several),
         st.builds(Minus, several),
         st.builds(Kept, smaller, conditions),
-        st.builds(Best, smaller, _measures, st.integers(1, 3), st.booleans()),
+        st.builds(Best, smaller, st.one_of(_measures, _totals), st.integers(1, 3), st.booleans()),
     )
 
 

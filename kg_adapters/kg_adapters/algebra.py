@@ -25,6 +25,8 @@ from kg_adapters.terms import Iri, Literal, Node
 Operator: TypeAlias = Choice["=", "!=", "<", "<=", ">", ">=", "~"]
 ComparedKind: TypeAlias = Choice["number", "date"]
 Zone: TypeAlias = Choice["none", "utc", "other"]
+Function: TypeAlias = Choice["sum", "mean", "min", "max", "count"]
+DatePart: TypeAlias = Choice["year", "month", "day"]
 
 
 def _require(claim: object, problem: str) -> None:
@@ -118,7 +120,40 @@ class NumberOf:
     path: HopPath
 
 
-Measure: TypeAlias = ValueOf | NumberOf
+@dataclass(frozen=True, slots=True)
+class TotalOf:
+    """What the values of a node come to: those that a path leads to, once for each way, as one number or value.
+
+    `count` counts all of them, whatever `by` compares; the others are over the values that `by` compares. The least
+    and the greatest are values that the graph holds. A node without such values has no total.
+
+    Raises:
+        InvalidRequest: Dates are to be added up.
+    """
+
+    by: ValueOf
+    function: Function
+
+    def __post_init__(self) -> None:
+        require_summable(self.by, self.function)
+
+    @property
+    def path(self) -> HopPath:
+        """The path to the values."""
+        return self.by.path
+
+
+Measure: TypeAlias = ValueOf | NumberOf | TotalOf
+
+
+def require_summable(by: Measure, function: Function) -> None:
+    """Refuse to add dates up.
+
+    Raises:
+        InvalidRequest: The measure is a date, and the function a sum or mean.
+    """
+    is_date = isinstance(by, ValueOf) and by.kind == "date" and function in {"sum", "mean"}
+    _require(not is_date, "Dates have no sum and no mean; Min and Max give the first and the last.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,8 +330,8 @@ class Kept:
 class Best:
     """The `n` members of a set of nodes that measure most (least, where `lowest`), and all that equal the last of them.
 
-    Of several values of a node its best counts: the greatest, or the least where `lowest`. A node without a value, or
-    from which a path reaches nothing, is never among them.
+    Of several values of a node its best counts: the greatest, or the least where `lowest`; `TotalOf` takes them
+    together. A node without a value, or from which a path reaches nothing, is never among them.
 
     Raises:
         InvalidRequest: `n` is below 1, or the set holds values.

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
-from typing import Literal as Choice
 
 from kg_adapters.algebra import (
     Best,
+    DatePart,
+    Function,
     HopPath,
     Instances,
     Intersect,
@@ -19,16 +20,15 @@ from kg_adapters.algebra import (
     Reached,
     SetExpression,
     Step,
+    TotalOf,
     Union,
-    ValueOf,
     Values,
     require_nodes,
+    require_summable,
 )
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.models import Count
 from kg_adapters.terms import Fact, Iri, Literal, Node, Term, literal_key, node_key
-
-Function: TypeAlias = Choice["sum", "mean", "min", "max"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Ends:
     path: HopPath
 
 
-Column: TypeAlias = Ends | NumberOf
+Column: TypeAlias = Ends | NumberOf | TotalOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,7 @@ class Aggregated:
 
     def __post_init__(self) -> None:
         require_nodes(self.of)
-        if isinstance(self.by, ValueOf) and self.by.kind == "date" and self.function in {"sum", "mean"}:
-            raise InvalidRequest("Dates have no sum and no mean; Min and Max give the first and the last.")
+        require_summable(self.by, self.function)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +84,25 @@ class Grouped:
     There is a group for every node and value that `by` reaches from any member, with the number of members from which
     it does; a member may be in several. The largest come first, or the smallest if `lowest`, then by `term_key`.
     `count` is the number of groups, and `without` counts the members that are in none.
+
+    With `total` each group has what the values of its members come to, by which groups are ordered; `NumberOf` counts
+    the different nodes and values that they lead to together. Only groups with a total are listed and are in `count`;
+    `left_out` counts what has none, and `measured` the members in a group that have one.
+
+    Args:
+        of: The set.
+        by: What leads to the groups.
+        lowest: Whether the smallest come first.
+        part: Up to which part dates are told apart, as texts of `values.date_up_to`; then only dates make groups, and
+            `unfit` counts the members in none that have another value. A less precise date is a group of its own.
+        total: What each group comes to; None for its number of members.
     """
 
     of: SetExpression
     by: HopPath
     lowest: bool = False
+    part: DatePart | None = None
+    total: NumberOf | TotalOf | None = None
 
     def __post_init__(self) -> None:
         require_nodes(self.of)
@@ -167,18 +180,26 @@ class SetRequest:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A node or value, and how many members of a set lead to it."""
+    """A node or value, and how many members of a set lead to it.
+
+    With totals `size` says over how many values they are, and `total` what these come to; None where they are counted.
+    """
 
     by: Term
     size: Count
+    total: float | Literal | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What a node has in one column: the first terms by `term_key` (none for `NumberOf`), and how many there are."""
+    """What a node has in one column: the first terms by `term_key`, and how many there are.
+
+    There are no terms for `NumberOf` and `TotalOf`; `total` is what they come to, None where they are counted.
+    """
 
     terms: tuple[Term, ...]
     count: Count
+    total: float | Literal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +234,15 @@ NONE: Final = Count(0)
 
 
 @dataclass(frozen=True, slots=True)
+class Untotalled:
+    """What has no total among the groups of members: groups, members in a group, and these with another value."""
+
+    groups: Count = NONE
+    members: Count = NONE
+    unfit: Count = NONE
+
+
+@dataclass(frozen=True, slots=True)
 class Computed:
     """The answer to a question about sets; what it does not ask for is empty.
 
@@ -226,7 +256,11 @@ class Computed:
         value: The sum or mean as a number, the least or greatest value as the graph holds it.
         without: How many members were left out since they have no measure or no group.
         unfit: How many of these have something that `ValueOf` does not compare: no number, or no date.
-        measured: How many members a sum, mean, least or greatest is of; they may have more values than they are.
+        partly: How many members that have a measure have such values besides, which are not taken into account.
+        measured: How many members a sum, mean, least or greatest is of, or have what a `Best` is by; they may have more
+            values than they are.
+        values: How many values these are, of a `Best` or of groups with totals; of nodes that are counted 0.
+        left_out: What of groups has no total.
         witnesses: The facts that show the first results: members, rows, of a group a member that is in it, of shared
             terms those of each set, of the least and the greatest a member that has it, of a sum or mean any members.
         without_witnesses: Why there are no such facts, where the graph did not give them; empty otherwise.
@@ -240,7 +274,10 @@ class Computed:
     value: float | Literal | None = None
     without: Count = NONE
     unfit: Count = NONE
+    partly: Count = NONE
     measured: Count = NONE
+    values: Count = NONE
+    left_out: Untotalled = Untotalled()
     witnesses: tuple[Witness, ...] = ()
     without_witnesses: str = ""
 
@@ -270,6 +307,10 @@ def grows(question: SetQuestion) -> bool:
     match question:
         case Aggregated():
             return False
+        case Grouped(total=TotalOf()):
+            return False
+        case Tabled(columns=columns) if any(isinstance(column, TotalOf) for column in columns):
+            return False
         case SharedBy(sets=sets):
             return all(map(_set_grows, sets))
         case Listed(of) | Tabled(of) | Grouped(of):
@@ -289,6 +330,7 @@ def at_least(computed: Computed) -> Computed:
         count=_lower(computed.count),
         without=Count(0, exact=False),
         unfit=Count(0, exact=False),
+        partly=Count(0, exact=False),
         groups=tuple(replace(group, size=_lower(group.size)) for group in computed.groups),
         rows=tuple(
             replace(row, cells=tuple(replace(cell, count=_lower(cell.count)) for cell in row.cells))

@@ -113,8 +113,10 @@ class _Walk:
         match question:
             case Listed(of):
                 await self._gather(of)
-            case Aggregated(of, by) | Grouped(of, by):
-                await self._along(of, [by if isinstance(by, HopPath) else by.path])
+            case Aggregated(of, by):
+                await self._along(of, [by.path])
+            case Grouped(of, by, total=total):
+                await self._along(of, [by, *(() if total is None else (total.path,))])
             case Tabled(of, columns):
                 await self._along(of, [column.path for column in columns])
             case SharedBy(sets=sets):

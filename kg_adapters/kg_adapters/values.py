@@ -1,6 +1,7 @@
 """How values are ordered and compared: numbers by size, dates and years by time, everything else as text."""
 
 import re
+from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -8,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 from kg_adapters.dates import date_order, period_of
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.profile import ValueKind, is_unit, kind_of
-from kg_adapters.terms import XSD, Iri, Literal
+from kg_adapters.terms import XSD, Iri, Literal, literal_key
 
 if TYPE_CHECKING:
-    from kg_adapters.algebra import ComparedKind, Operator
+    from kg_adapters.algebra import ComparedKind, DatePart, Operator
 
 # Here and below no run of digits can be read in two ways: texts of outsiders may have millions.
 _NUMBER: Final = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|INF)", re.ASCII)
@@ -52,6 +53,35 @@ def exact_number(text: str) -> Decimal:
         return Decimal(text)
     except InvalidOperation:
         return Decimal(float(text))
+
+
+PARTS_BEHIND_YEAR: Final[dict["DatePart", int]] = {"year": 0, "month": 1, "day": 2}
+"""How many parts of a date stand behind its year, up to and with the one that is named."""
+_DATE_PARTS: Final = re.compile(r"(-?)([0-9]+)((?:-[0-9]{2}(?!:)){0,2})")
+_DATE_TYPES: Final = ("gYear", "gYearMonth", "date")
+
+
+def date_up_to(text: str, part: "DatePart") -> Literal | None:
+    """Return a date up to its year, month or day, or as much of that as it has; None where it is no date."""
+    found = None if date_order(text) is None else _DATE_PARTS.match(text)
+    if found is None:
+        return None
+    behind = found[3].split("-")[1 : PARTS_BEHIND_YEAR[part] + 1]
+    return Literal("-".join((f"{found[1]}{found[2]:0>4}", *behind)), Iri(XSD + _DATE_TYPES[len(behind)]))
+
+
+def extreme_of(values: Iterable[Literal], *, lowest: bool, exact: bool) -> Literal:
+    """Return the least or greatest of values that are the same in order, the first by `literal_key` of equal ones.
+
+    Args:
+        values: The values, of which there is at least one.
+        lowest: Whether the least is wanted.
+        exact: Whether they are numbers, of which those that are the same as doubles may differ in the digits beyond.
+    """
+    if not exact:
+        return min(values, key=literal_key)
+    sign = 1 if lowest else -1
+    return min(values, key=lambda value: (sign * exact_number(value.value), literal_key(value)))
 
 
 _MOST_INTEGER: Final = 2**63 - 1

@@ -201,7 +201,7 @@ async def test_quantities_of_one_unit_compare_and_add_up_on_every_engine(
         f"55 m.{left_out}",
         f"21.4 m.{left_out}",
         "2,060.5 m.",
-        f"1. Namely Strait Bridge.{unknown}",
+        f"1. Compared with 702.8333 m, over 3 nodes. Namely Strait Bridge.{unknown}",
         f"1. Namely Mill Bridge.{unknown}",
         "52,000 kg. 1 more has no weight limit and is not counted.",
         "weight limit has values in different units, which are not compared or added up: kg, TON_Metric. "

@@ -170,7 +170,7 @@ def test_the_ids_of_a_tree_are_found() -> None:
         ("Where[Type[x], = 3]", "Where takes a set and conditions, as in Where[Type[town], population > 1000]", "= 3]"),
         ("Sum[Type[x]]", "Sum takes a set and a feature, as in Sum[", "]"),
         ("Sum[Type[x], y, z]", "Sum takes a set and a feature, as in Sum[Type[town], population]. Expected ] ", ", z]"),
-        ("Group[Type[x], y/]", "Group takes a set and a relation, as in Group[Type[town], country]. Expected the", "]"),
+        ("Group[Type[x], y/]", "Group takes a set and a relation, as in Group[Type[town], country], and what", "]"),
         ("Table[Type[x]]", "Table takes a set and relations, as in Table[", "]"),
         ("Share[Q1]", "Share takes two or more sets, as in Share[", "]"),
         ("Share[Feature[Q1, x], Feature[Q2, x]]", "Share starts from nodes, but th", "Feature[Q1, x], Feature[Q2, x]]"),

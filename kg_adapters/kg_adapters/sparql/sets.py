@@ -8,7 +8,18 @@ from typing import Final
 
 import anyio
 
-from kg_adapters.algebra import Best, Hop, HopPath, Intersect, Members, Reached, SetExpression, Step, Values
+from kg_adapters.algebra import (
+    Best,
+    Hop,
+    HopPath,
+    Intersect,
+    Members,
+    Reached,
+    SetExpression,
+    Step,
+    TotalOf,
+    Values,
+)
 from kg_adapters.calls import note_partial, time_left_s
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest, KGError, Unsupported
 from kg_adapters.labels import Vocabulary
@@ -28,6 +39,7 @@ from kg_adapters.set_requests import (
     SharedBy,
     SharedTerm,
     Tabled,
+    Untotalled,
     Witness,
     grows,
     term_key,
@@ -39,6 +51,7 @@ from kg_adapters.sparql.queries.set_patterns import Walked
 from kg_adapters.sparql.queries.sets import MOST_CELLS, SetQueries, ways
 from kg_adapters.sparql.rows import Bindings, rows
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Term, Triple
+from kg_adapters.values import date_up_to, extreme_of
 
 _EVIDENCE_SHARE: Final = 0.8
 """Of the time that is left: so the answer itself still arrives in time where the evidence does not."""
@@ -118,8 +131,10 @@ class SetReader:
             case Listed(of) | Tabled(of):
                 members = computed.members or tuple(row.node for row in computed.rows)
                 return dict.fromkeys(members[:most], of)
-            case Grouped(of, by):
-                return {group.by: _led(of, by, group.by) for group in computed.groups[:most]}
+            case Grouped(of, by, part=part):
+                # What is made of dates leads to no fact.
+                shown = computed.groups[:most] if part is None else ()
+                return {group.by: _led(of, by, group.by) for group in shown}
             case SharedBy(sets):
                 claims: dict[Term, SetExpression] = {}
                 for each in computed.shared[:most]:
@@ -173,14 +188,33 @@ class _Read:
         return Computed(
             self._count("count"),
             members=() if isinstance(question, Tabled) else members,
-            groups=self._groups(),
+            groups=self._groups(question) if isinstance(question, Grouped) else (),
             rows=tuple(self._table(members, question.columns)) if isinstance(question, Tabled) else (),
             shared=self._shared(),
             value=self._value(question) if isinstance(question, Aggregated) else None,
             without=self._less("of", "with"),
             unfit=self._less("any", "with"),
-            measured=self._count("with") if isinstance(question, Aggregated) else Count(0),
+            partly=self._partly(question),
+            measured=self._measured(question),
+            values=self._count("values") if self._rows["values"] else Count(0),
+            left_out=Untotalled(
+                self._less("groups", "count"), self._less("with", "measured"), self._less("fitting", "measured")
+            )
+            if isinstance(question, Grouped) and question.total is not None
+            else Untotalled(),
         )
+
+    def _partly(self, question: SetQuestion) -> Count:
+        """Return how many members have what is no measure beside one: all that have it but those without one."""
+        if not self._rows["unfit"]:
+            return Count(0)
+        without = ("fitting", "measured") if isinstance(question, Grouped) else ("any", "with")
+        return Count(max(0, self._count("unfit").value - self._less(*without).value), self._exact)
+
+    def _measured(self, question: SetQuestion) -> Count:
+        if isinstance(question, Grouped):
+            return Count(0) if question.total is None else self._count("measured")
+        return self._count("with") if self._rows["with"] else Count(0)
 
     def _count(self, about: str) -> Count:
         numbers = [row.number("n") for row in self._rows[about]]
@@ -204,11 +238,25 @@ class _Read:
             ordered.sort(key=lambda member: sign * _size(found[member]))
         return tuple(ordered)
 
-    def _groups(self) -> tuple[Group, ...]:
-        found = ((row.term("x"), row.number("n")) for row in self._rows["group"])
-        groups = [Group(by, Count(size or 0, self._exact)) for by, size in found if by is not None]
-        sign = 1 if _is_lowest(self._request) else -1
-        return tuple(sorted(groups, key=lambda group: (sign * group.size.value, term_key(group.by))))
+    def _groups(self, question: Grouped) -> tuple[Group, ...]:
+        """Return the groups in their order."""
+        sign, total = 1 if question.lowest else -1, question.total
+        groups: list[tuple[float, Group]] = []
+        for by, found in self._by_subject("group").items():
+            size = Count(found[0].number("n") or 0, self._exact)
+            shown = by if question.part is None else date_up_to(str(by), question.part) or by
+            if isinstance(total, TotalOf):
+                groups.append((_size(found[0]), Group(shown, size, _total(found, total))))
+            else:
+                groups.append((size.value, Group(shown, size)))
+        return tuple(group for _, group in sorted(groups, key=lambda each: (sign * each[0], term_key(each[1].by))))
+
+    def _by_subject(self, about: str) -> Mapping[Term, list[Bindings]]:
+        found = defaultdict[Term, list[Bindings]](list)
+        for row in self._rows[about]:
+            if (term := row.term("x")) is not None:
+                found[term].append(row)
+        return found
 
     def _table(self, members: Sequence[Term], columns: Sequence[Column]) -> Iterator[Tuple]:
         read: list[dict[Term, Cell]] = []
@@ -216,7 +264,10 @@ class _Read:
         for place, column in enumerate(columns):
             rows_of = self._rows[f"cell{place}"]
             exact = self._exact and len(rows_of) < MOST_CELLS
-            read.append(self._cells(rows_of, column, exact=exact))
+            if isinstance(column, TotalOf):
+                read.append(self._totals(f"cell{place}", column, exact=exact))
+            else:
+                read.append(self._cells(rows_of, column, exact=exact))
             empty.append(Cell((), Count(0, exact)))
         for member in members:
             if not isinstance(member, Literal):
@@ -241,6 +292,12 @@ class _Read:
             for member, reached in ends.items()
         }
 
+    def _totals(self, about: str, column: TotalOf, *, exact: bool) -> dict[Term, Cell]:
+        return {
+            member: Cell((), Count(found[0].number("n") or 0, exact), _total(found, column))
+            for member, found in self._by_subject(about).items()
+        }
+
     def _shared(self) -> tuple[SharedTerm, ...]:
         found = list[SharedTerm]()
         for direction in ("out", "in"):
@@ -260,6 +317,15 @@ class _Read:
         return row.literal("x") or _size(row)
 
 
+def _total(found: Sequence[Bindings], total: TotalOf) -> float | Literal | None:
+    """Return what the rows of one subject say that its values come to; None where they are only counted."""
+    if total.function == "count":
+        return None
+    ends = [value for row in found if (value := row.literal("y")) is not None]
+    exact = total.by.kind == "number" and total.by.unit is None
+    return extreme_of(ends, lowest=total.function == "min", exact=exact) if ends else _size(found[0])
+
+
 def _cut(computed: Computed, limit: int) -> Computed:
     return replace(
         computed,
@@ -276,8 +342,8 @@ def _place(shared: SharedTerm) -> tuple[bool, str, tuple[bool, str, str, str]]:
 
 def _is_lowest(request: SetRequest) -> bool:
     question = request.question
-    ranked = question.of if isinstance(question, Listed | Tabled) else question
-    return isinstance(ranked, Best | Grouped) and ranked.lowest
+    ranked = question.of if isinstance(question, Listed | Tabled) else None
+    return isinstance(ranked, Best) and ranked.lowest
 
 
 def _size(row: Bindings) -> float:

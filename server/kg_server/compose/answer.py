@@ -99,7 +99,7 @@ def _results(part: Worked) -> Iterator[Told]:
 
 
 def _left(part: Worked) -> tuple[Piece, ...]:
-    largest, smallest = part.results[LISTED_GROUPS].text[-1], part.results[-1].text[-1]
+    largest, smallest = part.results[LISTED_GROUPS].row[3], part.results[-1].row[3]
     sizes = (largest, " each") if largest == smallest else (largest, " to ", smallest)
     return f"and {part.total - LISTED_GROUPS:,} more, of ", *sizes, "; evidence=all lists them"
 

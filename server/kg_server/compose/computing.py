@@ -27,6 +27,7 @@ from kg_adapters.set_requests import (
     Column,
     Computed,
     Ends,
+    Group,
     Grouped,
     Listed,
     SetQuestion,
@@ -37,15 +38,17 @@ from kg_adapters.set_requests import (
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.sparql.sets import as_sparql
 from kg_adapters.terms import Attribute, BlankNode, Fact, Iri, Literal, Node, Term, Triple
+from kg_adapters.values import order_of
 from kg_server.answers.coverage import inverses_in_use, one_way
 from kg_server.answers.results import Over
-from kg_server.compose.filters import AGGREGATES, BEYOND
-from kg_server.compose.lines import RemarkRequest, Told, Worked, chain, kind_of_term, noun, one_source, told
+from kg_server.compose.filters import BEYOND
+from kg_server.compose.lines import RemarkRequest, Told, Worked, chain, kind_of_term, one_source, told
 from kg_server.compose.naming import count_of
 from kg_server.compose.reading import Reader
 from kg_server.compose.remarks import remarks_on, totals_of
-from kg_server.compose.routes import ALL_WAYS
-from kg_server.compose.syntax import Call, EntityRef, Operand
+from kg_server.compose.routes import AGGREGATES, ALL_WAYS, Way
+from kg_server.compose.syntax import Call, EntityRef, Operand, Route
+from kg_server.compose.totals import noun
 from kg_server.concurrency import off_loop
 
 MOST_COMPARED: Final = 5
@@ -218,7 +221,7 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
         asked = replace(asked, question=_of_members(asked.question), kind="numbers", counting=True)
     request = _request(asked, call, wanted, best_groups=best_groups)
     computed = await compute_sets(graph, request)
-    if isinstance(computed.value, float) and not isfinite(computed.value):
+    if not all(map(isfinite, _totals(computed))):
         raise reader.misread(call.span, BEYOND)
     every = computed.count.value
     if best_groups:
@@ -245,6 +248,12 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
     yield replace(worked, notes=(*worked.notes, *notes), knowledge=knowledge or worked.knowledge)
 
 
+def _totals(computed: Computed) -> Iterator[float]:
+    cells = (cell.total for row in computed.rows for cell in row.cells)
+    every = (computed.value, *(group.total for group in computed.groups), *cells)
+    return (value for value in every if isinstance(value, float))
+
+
 def _request(asked: RemarkRequest, call: Call, wanted: Wanted, *, best_groups: bool) -> SetRequest:
     return SetRequest(
         asked.question,
@@ -269,11 +278,18 @@ def _best_groups(reader: Reader, call: Call, computed: Computed) -> Computed:
         raise reader.misread(
             call.span, f"These are {noun(computed.count, 'group')}, and {_MOST_GROUPS:,} are compared."
         )
-    last = [each.size for each in computed.groups[: call.n]][-1:]
-    kept = tuple(each for place, each in enumerate(computed.groups) if place < call.n or each.size in last)
+    last = [_number_of(each) for each in computed.groups[: call.n]][-1:]
+    kept = tuple(each for place, each in enumerate(computed.groups) if place < call.n or _number_of(each) in last)
     ends = {each.by for each in kept}
     witnesses = tuple(each for each in computed.witnesses if each.result in ends)
     return replace(computed, groups=kept, count=Count(len(kept)), witnesses=witnesses)
+
+
+def _number_of(group: Group) -> object:
+    """Return what groups are ordered by: of values that are equal, such as 2 and 2.0, one number."""
+    if isinstance(group.total, Literal):
+        return order_of(group.total)
+    return group.size if group.total is None else group.total
 
 
 async def _stated(graph: KGAdapter, asked: RemarkRequest, computed: Computed) -> Mapping[tuple[int, Term, Term], Over]:
@@ -333,7 +349,7 @@ async def question_of(reader: Reader, operand: Operand) -> RemarkRequest:
             return await _grouping(reader, groups, lowest=operand.function == "Bottom")
         case Call(function="Top" | "Bottom"):
             best, way = await reader.best(operand)
-            column = Ends(way.path) if isinstance(best.by, ValueOf) else NumberOf(way.path)
+            column = Ends(way.path) if isinstance(best.by, ValueOf) else best.by
             return RemarkRequest(Tabled(best, (column,)), "nodes", best.of, way)
         case Call(function="Sum" | "Mean" | "Min" | "Max" as function, routes=(route,)):
             of, way, by = await reader.measured(operand)
@@ -352,8 +368,9 @@ async def _other_question(reader: Reader, operand: Operand) -> RemarkRequest:
         case Call(function="Table", operands=(node,), routes=routes):
             await reader.naming.refuse_class(node)
             of = await reader.set_of(node)
-            ways = [await reader.routes.way(route, of, "relation", either=True) for route in routes]
-            return RemarkRequest(Tabled(of, tuple(Ends(way.path) for way in ways)), "rows", of, ways=tuple(ways))
+            shown = [await _column(reader, of, route) for route in routes]
+            ways, columns = zip(*shown, strict=True)
+            return RemarkRequest(Tabled(of, columns), "rows", of, ways=ways)
         case Call(function="Share", operands=operands):
             sets = await reader.sets_of(operands)
             return RemarkRequest(SharedBy(sets), "rows", sets[0])
@@ -368,8 +385,20 @@ async def _other_question(reader: Reader, operand: Operand) -> RemarkRequest:
 async def _grouping(reader: Reader, groups: Call, *, lowest: bool = False) -> RemarkRequest:
     await reader.naming.refuse_class(groups.node)
     of = await reader.set_of(groups.node)
-    way = await reader.routes.way(groups.routes[0], of, "relation", either=True)
-    return RemarkRequest(Grouped(of, way.path, lowest), "groups", of, way)
+    by, *totals = groups.routes
+    by = await reader.routes.dated(by)
+    way = await reader.routes.way(by, of, "relation" if by.part is None else "feature", either=by.part is None)
+    if by.part is not None and way.kind not in {None, "date"}:
+        raise reader.misread(by.span, f"{way.name} has {way.kind}s, and only dates are grouped by {by.part}.")
+    total_way, total = await reader.total(of, totals[0]) if totals else (None, None)
+    return RemarkRequest(Grouped(of, way.path, lowest, by.part, total), "groups", of, way, total=total_way)
+
+
+async def _column(reader: Reader, of: SetExpression, route: Route) -> tuple[Way, Column]:
+    if route.total is not None:
+        return await reader.total(of, route)
+    way = await reader.routes.way(route, of, "relation", either=True)
+    return way, Ends(way.path)
 
 
 def _of_members(question: SetQuestion) -> SetQuestion:

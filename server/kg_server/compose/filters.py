@@ -28,14 +28,14 @@ from kg_adapters.algebra import (
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.labels import Vocabulary
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.set_requests import Aggregated, Function, Listed, SetRequest, Witness
+from kg_adapters.set_requests import Aggregated, Computed, Listed, SetRequest, Witness
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import XSD, XSD_STRING, Iri, Literal
 from kg_adapters.values import compared_as, order_of, value_kind
 from kg_boundary.shown import in_quotes
 from kg_server.compose.dates import written_date
 from kg_server.compose.naming import count_of
-from kg_server.compose.routes import Way
+from kg_server.compose.routes import AGGREGATES, Way
 from kg_server.compose.syntax import Function as ComposeFunction
 from kg_server.names import MAX_LABEL
 
@@ -247,9 +247,6 @@ def _plain_digits(text: str) -> str:
     return "".join(str(decimal(mark)) if mark.isdecimal() else mark for mark in text.strip())
 
 
-AGGREGATES: Final[dict[ComposeFunction, Function]] = {"Sum": "sum", "Mean": "mean", "Min": "min", "Max": "max"}
-"""What the graph calls the functions that make one value of many."""
-
 PARTLY: Final = "Not all values of this were fetched, so what to compare with is not known."
 BEYOND: Final = "Together these numbers are more than can be computed with, 1.8e308. Min[…] and Max[…] add nothing up."
 
@@ -285,8 +282,10 @@ async def number_in(graph: KGAdapter, of: SetExpression) -> Literal:
     return Literal(str(count.value), Iri(f"{XSD}integer"))
 
 
-async def total_of(graph: KGAdapter, of: SetExpression, by: Measure, function: ComposeFunction) -> Literal:
-    """Return a sum, mean, least or greatest value.
+async def total_of(
+    graph: KGAdapter, of: SetExpression, by: Measure, function: ComposeFunction
+) -> tuple[Literal, Computed]:
+    """Return a sum, mean, least or greatest value, and the answer that it is from.
 
     Raises:
         Unfit: No member of the set has a value, or they cannot be added up.
@@ -302,8 +301,8 @@ async def total_of(graph: KGAdapter, of: SetExpression, by: Measure, function: C
     if value is None:
         raise Unfit("None of them has a value, so there is nothing to compare with.")
     if isinstance(value, Literal):
-        return value
+        return value, found
     if not isfinite(value):
         raise Unfit(BEYOND)
     unit = by.unit if isinstance(by, ValueOf) else None
-    return Literal(repr(value), unit or Iri(f"{XSD}double"))
+    return Literal(repr(value), unit or Iri(f"{XSD}double")), found

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 from typing import Literal as Choice
 
-from kg_adapters.algebra import Best, Members, NumberOf, SetExpression, ValueOf
+from kg_adapters.algebra import Best, Members, NumberOf, SetExpression, TotalOf
 from kg_adapters.errors import KGError
 from kg_adapters.models import Count
 from kg_adapters.prefixes import Prefixes
@@ -13,6 +13,7 @@ from kg_adapters.set_requests import (
     Aggregated,
     Cell,
     Computed,
+    Ends,
     Grouped,
     Listed,
     Row,
@@ -29,6 +30,7 @@ from kg_server.answers.results import Knowledge, Line, Note, Over, Piece, kind_o
 from kg_server.compose.naming import Heard
 from kg_server.compose.routes import Way
 from kg_server.compose.syntax import Call, Kind, RefusedPart
+from kg_server.compose.totals import amount_of, is_counted, kind_of_values, notes_on_totals, noun, total_shown
 from kg_server.names import Names, in_graph, shown_datatype
 from kg_server.naming.refusals import MisreadExpression
 
@@ -38,9 +40,6 @@ _FACT: Final = ("head", "relation", "tail")
 _MAX_REASON: Final = 300
 _EXPRESSION: Final = 100
 _LONGEST_REASON: Final = 200
-_LEAST_PLAIN: Final = 0.001
-_LEAST_LONG: Final = 1e15
-"""A sum or mean of this size is written with six digits and a power of ten, as are those below the least plain one."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +88,7 @@ class RemarkRequest:
         of: The set that it starts from.
         way: What it walks, reads or measures, where there is one thing.
         ways: The columns of a table.
+        total: What the groups come to, where that is not how many there are.
         counting: Whether only how many members there are is wanted.
         stated: Over which of several relations of one name a node leads to a term, by column, node and term.
     """
@@ -98,6 +98,7 @@ class RemarkRequest:
     of: SetExpression
     way: Way | None = None
     ways: tuple[Way, ...] = ()
+    total: Way | None = None
     counting: bool = False
     stated: Mapping[tuple[int, Term, Term], Over] = field(default_factory=dict[tuple[int, Term, Term], Over])
 
@@ -258,15 +259,14 @@ class _Lines:
                     over = "" if source is None else self._asked.stated.get((0, source, member), self._over)
                     node = source if source is not None and over else ""
                     yield self._line((member,), node, over, member, kind_of_term(member, self._prefixes))
-            case Aggregated() as question if computed.value is not None:
-                value = _total(question, computed.value)
-                unit = unit_of(value) if isinstance(value, Literal) else None
-                kind = "number" if unit is None else shown_datatype(unit, self._prefixes)
-                yield self._line((value,), "", "", value, kind)
-            case Grouped():
+            case Aggregated(by=by) if computed.value is not None:
+                value = amount_of(by, computed.value)
+                yield self._line((value,), "", "", value, self._kind(value))
+            case Grouped(total=total):
                 for group in computed.groups:
-                    text = (group.by, ": ", group.size)
-                    yield self._line(text, group.by, self._over, group.size, "number", marks=":")
+                    shown = (group.size,) if total is None else total_shown(total, group.total, group.size)
+                    kind = self._kind(shown[0])
+                    yield self._line((group.by, ": ", *shown), group.by, self._over, shown[0], kind, marks=":")
             case SharedBy():
                 for shared in computed.shared:
                     over = Over(shared.step.relation, shared.step.direction == "in")
@@ -279,21 +279,40 @@ class _Lines:
     @property
     def by(self) -> Over | None:
         """The one relation that the cells of all rows are over."""
-        return None if self._numbers else self._overs[0] if len(self._overs) == 1 else None
+        overs = self._overs
+        return None if self._numbers or self._totals[0] is not None or len(overs) > 1 else overs[0]
 
     @property
     def _overs(self) -> Sequence[Over | None]:
         asked = self._asked
         return [way.only for way in asked.ways] or [None if asked.way is None else asked.way.only]
 
+    @property
+    def _totals(self) -> Sequence[TotalOf | NumberOf | None]:
+        """What the cells of each column come to; None where they hold what a path reaches, or all are numbers."""
+        columns = self._asked.question.columns if isinstance(self._asked.question, Tabled) else (None,)
+        return [None if self._numbers or isinstance(column, Ends) else column for column in columns]
+
+    def _kind(self, shown: Piece) -> str:
+        """Return what sort of number is shown, for programs."""
+        unit = unit_of(shown) if isinstance(shown, Literal) else None
+        if unit is not None:
+            return shown_datatype(unit, self._prefixes)
+        return exactness(shown) if isinstance(shown, Count) else "number"
+
     def _row(self, row: Row, *, alone: bool) -> Told:
         """Return the line of a node; one that stands alone names the relation that its values are over."""
         text: list[Piece] = [row.node]
         cells: list[tuple[Piece, ...]] = []
-        for place, (each, over) in enumerate(zip(row.cells, self._overs, strict=True)):
+        for place, (each, over, total) in enumerate(zip(row.cells, self._overs, self._totals, strict=True)):
             cell = _values_of(each) if self._asked.kind == "values" else each
             named: list[Piece] = [" | ", self.by, " | "] if alone and self.by is not None and cell.terms else [": "]
             text += [" | "] if place or len(row.cells) > 1 else named
+            if total is not None and (cell.count.value or is_counted(total)):
+                shown = total_shown(total, cell.total, cell.count)
+                text += shown
+                cells.append((str(self._number), row.node, over or "", shown[0], self._kind(shown[0])))
+                continue
             text += self._shown(cell)
             cells += self._cells(row.node, over or "", cell, place)
         first, *more = cells
@@ -325,7 +344,8 @@ class _Lines:
     @property
     def _numbers(self) -> bool:
         question = self._asked.question
-        return isinstance(question, Tabled) and isinstance(question.columns[0], NumberOf)
+        is_rows = self._asked.kind == "rows"
+        return isinstance(question, Tabled) and isinstance(question.columns[0], NumberOf) and not is_rows
 
     def _line(
         self, text: tuple[Piece, ...], node: Piece, over: Piece, result: Piece, kind: str, *, marks: str | None = None
@@ -349,22 +369,6 @@ def exactness(count: Count) -> str:
     return "number" if count.exact else "at least"
 
 
-def plain_number(number: float) -> str:
-    """Return a sum or a mean as people write it."""
-    if number and not _LEAST_PLAIN <= abs(number) < _LEAST_LONG:
-        return f"{number:.6g}"
-    return f"{number:,.4f}".rstrip("0").removesuffix(".")
-
-
-def _total(question: Aggregated, value: float | Literal) -> str | Literal:
-    """Return a sum, mean, least or greatest value as it is written: in its unit, where it has one."""
-    if isinstance(value, Literal):
-        return value
-    shown = plain_number(value)
-    unit = question.by.unit if isinstance(question.by, ValueOf) else None
-    return shown if unit is None else Literal(shown.replace(",", ""), unit)
-
-
 def _size(asked: RemarkRequest, computed: Computed) -> Piece:
     """Return how much there is: the number itself where it is one."""
     count, question = computed.count, asked.question
@@ -373,7 +377,7 @@ def _size(asked: RemarkRequest, computed: Computed) -> Piece:
     if isinstance(question, Aggregated):
         if computed.value is None:
             return "none has a value"
-        return _total(question, computed.value)
+        return amount_of(question.by, computed.value)
     if isinstance(question, Tabled) and len(computed.rows) == 1 and asked.kind in {"values", "numbers"}:
         cell = computed.rows[0].cells[0]
         return cell.count if asked.kind == "numbers" else noun(_values_of(cell).count, "value")
@@ -389,12 +393,6 @@ def _size(asked: RemarkRequest, computed: Computed) -> Piece:
     return noun(count, name)
 
 
-def noun(count: Count, name: str) -> str:
-    """Return a number of things."""
-    plural = name.replace("thing", "things") if name.startswith("thing") else f"{name}s"
-    return f"{count} {name if count.value == 1 else plural}"
-
-
 def _remarks(asked: RemarkRequest, computed: Computed, absent: Collection[Iri]) -> Iterator[Note]:
     """Yield what a number alone would hide: members that are as good as the last, several values, those left out."""
     question, number, without = asked.question, computed.count, computed.without
@@ -406,9 +404,9 @@ def _remarks(asked: RemarkRequest, computed: Computed, absent: Collection[Iri]) 
     adds_up = isinstance(question, Aggregated) and question.function in {"sum", "mean"}
     if adds_up and number.value > computed.measured.value:
         yield (f"Of {noun(number, 'value')} of {noun(computed.measured, 'node')}.",)
+    yield from notes_on_totals(question, computed, asked.way, asked.ways, asked.total)
     if without.value and (asked.way is None or not set(asked.way.relations) <= set(absent)):
-        measure = best.by if isinstance(best, Best) else question.by if isinstance(question, Aggregated) else None
-        kind = measure.kind if isinstance(measure, ValueOf) else "number"
+        kind = "date" if isinstance(question, Grouped) and question.part else kind_of_values(question)
         name: Note = () if asked.way is None else (asked.way.name,)
         unfit = computed.unfit.value
         # The groups are not of the same kind as those that are in none.

@@ -11,8 +11,11 @@ from kg_server.compose.syntax import (
     COMPARED_COUNT,
     FORMS,
     FUNCTIONS,
+    ONE_FOR_EACH,
     OPEN,
+    PARTS,
     QUOTES,
+    TOTALS,
     UNCLOSED_QUOTE,
     Call,
     Clause,
@@ -276,9 +279,14 @@ class _Parser:
             if self._next() == ",":
                 routes.append(self._route(function, bracket, (CLOSE,)))
         else:
-            routes.append(self._route(function, bracket, ID_ENDS))
+            routes.append(self._dated(bracket) if function == "Group" else self._measure(function, bracket))
             while function == "Table" and self._next() == ",":
-                routes.append(self._route(function, bracket, ID_ENDS))
+                routes.append(self._measure(function, bracket))
+            if function == "Group" and self._next() == ",":
+                if (total := self._total(function)) is None:
+                    expected = "Expected Sum, Mean, Min, Max or Count of a feature."
+                    raise self._misread(skip_blanks(self._text, self._at + 1), f"{FORMS['Group']} {expected}")
+                routes.append(total)
             if function in {"Top", "Bottom"} and self._next() == ",":
                 n = self._number(function, bracket)
         span = self._closed(function, start, bracket)
@@ -327,6 +335,37 @@ class _Parser:
         self._at += 1
         return route
 
+    def _measure(self, function: Function, bracket: int) -> Route:
+        """Read a comma and a route, or `Sum[route]` where each member may have a total."""
+        found = self._total(function) if function in {"Top", "Bottom", "Table"} else None
+        return found or self._route(function, bracket, ID_ENDS)
+
+    def _dated(self, bracket: int) -> Route:
+        """Read a comma, a route and the part up to which dates are told apart, as in `seen at by month`."""
+        start = self._at
+        route = self._route("Group", bracket, (*ID_ENDS, *PARTS))
+        written = next((each for each in PARTS if self._text.startswith(each.lstrip(), self._at)), None)
+        if written is None:
+            return route
+        self._at += len(written.lstrip())
+        if self._next() in ID_ENDS:
+            return replace(route, span=Span(route.span.start, self._at), part=PARTS[written])
+        # It is within a longer name.
+        self._at = start
+        return self._route("Group", bracket, ID_ENDS)
+
+    def _total(self, function: Function) -> Route | None:
+        """Read a comma and `Sum[route]`; None, and nothing is read, where something else stands there."""
+        behind = skip_blanks(self._text, self._at + 1)
+        total = TOTALS.get(name_at(self._text, behind).lower())
+        if self._next() != "," or total is None or not opens_call(self._text, behind):
+            return None
+        opened = self._text.index(OPEN, behind)
+        self._refuse_call(total, skip_blanks(self._text, opened + 1), f"the path alone within {function}")
+        route = self._relations_at(total, opened, opened + 1, (CLOSE,))
+        self._at += 1
+        return replace(route, total=total)
+
     def _set(self, function: Function, start: int, bracket: int, depth: int) -> Call:
         operands = [self._operand(function, bracket, depth)]
         if self._next() == CLOSE:
@@ -350,7 +389,8 @@ class _Parser:
 
     def _require_nodes(self, function: Function, operand: Operand) -> None:
         if (kind := kind_of(operand)) != "nodes":
-            raise self._misread(operand.span.start, f"{function} starts from nodes, but this gives {kind}.")
+            instead = f" {ONE_FOR_EACH}" if function.lower() in TOTALS and is_grouping(operand) else ""
+            raise self._misread(operand.span.start, f"{function} starts from nodes, but this gives {kind}.{instead}")
 
     def _operand(self, function: Function, bracket: int, depth: int) -> Operand:
         mark = self._next()
@@ -404,9 +444,11 @@ class _Parser:
         return read.route
 
     def _refuse_call(self, function: Function, at: int, wanted: str) -> None:
-        if FUNCTIONS.get(name_at(self._text, at).lower()) and opens_call(self._text, at):
+        name = name_at(self._text, at).lower()
+        if name in FUNCTIONS and opens_call(self._text, at):
             quotes = "one that looks like a call is put in quotation marks."
-            raise self._misread(at, f"{function} takes no call here. Expected {wanted}; {quotes}")
+            instead = f" {ONE_FOR_EACH}" if name in TOTALS else ""
+            raise self._misread(at, f"{function} takes no call here. Expected {wanted}; {quotes}{instead}")
 
     def _number(self, function: Function, bracket: int) -> int:
         self._at = skip_blanks(self._text, self._at + 1)

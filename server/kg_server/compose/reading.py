@@ -15,10 +15,12 @@ from kg_adapters.algebra import (
     Measure,
     Members,
     Minus,
+    NumberOf,
     Numbers,
     Operator,
     Reached,
     SetExpression,
+    TotalOf,
     Union,
     Values,
     holds_values,
@@ -66,6 +68,7 @@ from kg_server.compose.syntax import (
     kind_of,
 )
 from kg_server.compose.together import Conditions, about_one, behind_it, first_step, on_what_is_there
+from kg_server.compose.totals import compared_with
 from kg_server.names import MAX_LABEL, names_of
 from kg_server.naming.close import POOL
 from kg_server.naming.entities import Identity, identify, naming_refusal
@@ -225,10 +228,21 @@ class Reader:
         """Return the set and the measure of a sum, mean, least or greatest."""
         await self.naming.refuse_class(call.node)
         of = await self.set_of(call.node)
-        way = await self._in_one_unit(await self.routes.way(call.routes[0], of, "feature"), of)
-        if not way.to_values and call.function not in {"Top", "Bottom"}:
+        route = call.routes[0]
+        way, by = await self.total(of, route) if route.total is not None else (await self._valued(of, route), None)
+        if by is None and not way.to_values and call.function not in {"Top", "Bottom"}:
             self.heard.note(f"{way.name} leads to nodes: what counts is how many of them there are.")
-        return of, way, await self.routes.measure(way, call.function)
+        return of, way, by or await self.routes.measure(way, call.function)
+
+    async def total(self, of: SetExpression, route: Route) -> tuple[Way, TotalOf | NumberOf]:
+        """Return the way to what is taken together, as in `Sum[route]`, and as what."""
+        way = await self._valued(of, route)
+        return way, await self.routes.total(way, route.total or "Count")
+
+    async def _valued(self, of: SetExpression, route: Route) -> Way:
+        """Return a way to values of one unit; where all are counted the unit does not matter."""
+        way = await self.routes.way(route, of, "relation" if route.total == "Count" else "feature")
+        return way if route.total == "Count" else await self._in_one_unit(way, of)
 
     async def _where(self, call: Call) -> SetExpression:
         await self.naming.refuse_class(call.node)
@@ -370,8 +384,10 @@ class Reader:
         if value.function == "Count":
             await self.naming.refuse_class(value.node)
             return await number_in(self._graph, await self.set_of(value.node))
-        among, _, by = await self.measured(value)
-        return await total_of(self._graph, among, by, value.function)
+        among, measured, by = await self.measured(value)
+        given, total = await total_of(self._graph, among, by, value.function)
+        self.heard.note(*compared_with(total, by, measured))
+        return given
 
     async def _other_values(self, of: SetExpression, way: Way, operator: Operator, value: Words) -> Way | None:
         """Return the way to other numbers or dates that a value without digits names; None where it names none."""

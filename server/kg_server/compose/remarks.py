@@ -26,6 +26,7 @@ from kg_adapters.algebra import (
     Reached,
     SetExpression,
     Step,
+    TotalOf,
     Union,
     ValueOf,
     Values,
@@ -45,8 +46,9 @@ from kg_server.answers.coverage import NEARLY_ALL, absence, counted_clause, fold
 from kg_server.answers.remarks import first_without, led_elsewhere, left_out
 from kg_server.answers.results import Knowledge, Note, Over
 from kg_server.compose.apart import dates_apart
-from kg_server.compose.lines import RemarkRequest, Told, exactness, noun, plain_number
+from kg_server.compose.lines import RemarkRequest, Told, exactness
 from kg_server.compose.naming import count_of
+from kg_server.compose.totals import noun, plain_number
 from kg_server.names import MAX_LABEL, names_of
 from kg_server.naming.entities import identify
 
@@ -64,8 +66,9 @@ async def remarks_on(
         absent: The relations of which another remark says already that nothing in the set has them.
     """
     notes, knowledge = await _meant(graph, asked, computed)
-    if isinstance(asked.question, Grouped) and computed.count.value > 1 and not graph.remote:
+    if isinstance(asked.question, Grouped) and asked.total is None and computed.count.value > 1 and not graph.remote:
         members = await count_of(graph, Kept(asked.of, Has(asked.question.by)), request.timeout_s)
+        members = Count(members.value - computed.unfit.value, exact=members.exact)
         notes = ((f"Over {noun(members, 'node')}.",), *notes)
     if asked.counting or isinstance(asked.question, Aggregated):
         notes = (*await _operands(graph, asked, computed, request), *notes)
@@ -134,7 +137,10 @@ async def totals_of(
     if graph.remote or asked.counting or computed.count.value <= 1:
         return ()
     sums: list[Told] = []
-    for way in asked.ways:
+    columns = asked.question.columns if isinstance(asked.question, Tabled) else ()
+    for way, column in zip(asked.ways, columns, strict=False):
+        if isinstance(column, NumberOf | TotalOf) and not (isinstance(column, TotalOf) and column.function == "sum"):
+            continue
         datatypes = () if way.values is None else way.values.datatypes
         adds_up = not any(_NOT_ADDED.fullmatch(word.lower()) for word in _WORD.findall(way.name))
         if way.kind == "number" and way.over is not None and adds_up and not any(map(is_unit, datatypes)):
@@ -202,11 +208,15 @@ async def _left_out(graph: KGAdapter, of: SetExpression, timeout_s: float) -> tu
 
     A remote graph is not asked for it: there a profile tells it of a whole class, or nothing does.
     """
-    notes: list[Note] = []
+    notes, several = list[Note](), list[Note]()
     shares: list[float] = []
     for among, path, by in islice(_conditions(of), _MOST_CONDITIONS):
         if graph.remote:
             notes.append(await _by_profile(graph, among, path))
+            if by is not None and len(path.hops) > 1:
+                several.append(
+                    ("Of several values of one node any may meet the condition on ", await _last_over(graph, path), ".")
+                )
             continue
         every, having = [await count_of(graph, each, timeout_s) for each in (among, Kept(among, Has(path)))]
         shares.append(having.value / max(every.value, 1))
@@ -216,7 +226,20 @@ async def _left_out(graph: KGAdapter, of: SetExpression, timeout_s: float) -> tu
             none, kind = every.value - having.value, "" if by is None else by.kind
             over = await _last_over(graph, path)
             notes.append(await left_out(graph, every.value, none, unfit, over, owner_of(among), kept, kind))
-    return list(filter(None, notes)), bool(shares) and min(shares) >= NEARLY_ALL
+            if by is not None:
+                several.append(await _any_of_several(graph, among, path, over, timeout_s))
+    return list(filter(None, (*notes, *several))), bool(shares) and min(shares) >= NEARLY_ALL
+
+
+async def _any_of_several(
+    graph: KGAdapter, among: SetExpression, path: HopPath, over: Over | str, timeout_s: float
+) -> Note:
+    """Return how many members of a set have several values, any of which may meet a condition; empty for none."""
+    number = (await count_of(graph, Kept(among, Numbers(path, ">", 1)), timeout_s)).value
+    if not number:
+        return ()
+    has = "1 has" if number == 1 else f"{number:,} have"
+    return f"{has} several values of ", over, ": any of them may meet the condition."
 
 
 async def _unfit(graph: KGAdapter, among: SetExpression, by: ValueOf, timeout_s: float) -> int:

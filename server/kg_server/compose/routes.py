@@ -8,6 +8,7 @@ from typing import Final
 from kg_adapters.algebra import (
     ANY,
     ComparedKind,
+    Function,
     Has,
     Hop,
     HopPath,
@@ -18,6 +19,7 @@ from kg_adapters.algebra import (
     Reached,
     SetExpression,
     Step,
+    TotalOf,
     ValueOf,
     Values,
     owner_of,
@@ -34,10 +36,12 @@ from kg_server.answers.columns import not_of_class
 from kg_server.answers.coverage import both_steps
 from kg_server.answers.results import Over
 from kg_server.compose.naming import Heard, count_of
+from kg_server.compose.syntax import Function as ComposeFunction
 from kg_server.compose.syntax import (
     Leg,
     Route,
     Span,
+    TotalFunction,
     Words,
 )
 from kg_server.names import names_of
@@ -54,6 +58,8 @@ from kg_server.naming.relations import (
 
 ALL_WAYS: Final = HopPath((ANY,))
 
+AGGREGATES: Final[dict[ComposeFunction, Function]] = {"Sum": "sum", "Mean": "mean", "Min": "min", "Max": "max"}
+"""What the graph calls the functions that make one value of many."""
 _LOOKED_AT: Final = 20
 _DIRECTIONS: Final = frozenset({"in", "out", "both", "incoming", "outgoing"})
 
@@ -72,6 +78,7 @@ class Way:
         unit: The unit of its values where they are quantities, as `units.in_one_unit` finds it; `values` has its name.
         span: Where it stands in the expression.
         relations: All relations of its last step.
+        written: How it is written in the expression.
     """
 
     path: HopPath
@@ -83,6 +90,7 @@ class Way:
     span: Span
     unit: Iri | None = None
     relations: tuple[Iri, ...] = ()
+    written: str = ""
 
     @property
     def only(self) -> Over | None:
@@ -168,6 +176,7 @@ class Routes:
             ends.range,
             route.span,
             relations=chosen.relations,
+            written=self._text[route.span.start : route.span.end].strip(),
         )
 
     async def measure(self, way: Way, function: str) -> Measure:
@@ -188,6 +197,36 @@ class Routes:
                 "or dates: a feature such as population, or a relation, whose neighbours are counted.",
             )
         return ValueOf(way.path, way.kind, way.unit)
+
+    async def total(self, way: Way, total: TotalFunction) -> TotalOf | NumberOf:
+        """Return as what the ends of a way are taken together.
+
+        Raises:
+            MisreadExpression: They cannot be added up or compared.
+        """
+        if total == "Count":
+            return TotalOf(ValueOf(way.path), "count") if way.to_values else NumberOf(way.path)
+        by, problem = await self.measure(way, total), ""
+        if isinstance(by, ValueOf):
+            try:
+                return TotalOf(by, AGGREGATES[total])
+            except InvalidRequest as error:
+                problem = str(error)
+        else:
+            problem = f"{way.name} leads to nodes, which have no {total}: Count[{way.written}] counts them."
+        raise MisreadExpression(self._text, way.span.start, problem)
+
+    async def dated(self, route: Route) -> Route:
+        """Return a route up to a part of its dates; as it is written where a relation is called so, `paid by month`."""
+        if route.part is None or any(leg.mark for leg in route.legs) or len(route.legs) > 1:
+            return route
+        span = route.span
+        name = Words(self._text[span.start : span.end].strip(), span)
+        try:
+            found = await relation_of(self._graph, name.text)
+        except (InvalidRequest, UnknownRelation):
+            return route
+        return route if found.why else Route((Leg(name),), span)
 
     async def _known(self) -> tuple[GraphSchema, GraphProfile]:
         if self._schema is None or self._profile is None:
@@ -335,7 +374,8 @@ async def _as_one_relation(graph: KGAdapter, text: str, route: Route) -> Route:
     """
     first = route.legs[0]
     start = first.name.span.start
-    whole = text[start : route.span.end].strip()
+    part = "" if route.part is None else f" by {route.part}"
+    whole = text[start : route.span.end].strip().removesuffix(part).strip()
     if len(route.legs) < 2 or not whole.endswith(")"):
         return route
     behind = await relation_behind_label(graph, whole)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final, TypeAlias, TypeGuard, get_args
 from typing import Literal as Choice
 
-from kg_adapters.algebra import Operator
+from kg_adapters.algebra import DatePart, Operator
 from kg_boundary.shown import in_quotes, read_back
 from kg_server.naming.refusals import MisreadExpression, closest
 
@@ -66,12 +66,30 @@ class Leg:
     repeated: bool = False
 
 
+TotalFunction: TypeAlias = Choice["Sum", "Mean", "Min", "Max", "Count"]
+
+TOTALS: Final[Mapping[str, TotalFunction]] = {name.lower(): name for name in get_args(TotalFunction)}
+"""The functions that take the values of each node or group together, by their names in lower case."""
+
+PARTS: Final[Mapping[str, DatePart]] = {f" by {part}": part for part in get_args(DatePart)}
+"""Up to which part dates are told apart, by how that is written behind a route."""
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Relations one behind the other, and the text that they stand in, which may be the name of one relation."""
+    """Relations one behind the other, and the text that they stand in, which may be the name of one relation.
+
+    Args:
+        legs: The relations.
+        span: Where they stand.
+        total: As what the values that they lead to are taken together, as in `Sum[route]`; None for each by itself.
+        part: Up to which part dates are told apart, as in `route by month`; None for whole dates.
+    """
 
     legs: tuple[Leg, ...]
     span: Span = field(compare=False)
+    total: TotalFunction | None = None
+    part: DatePart | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +121,8 @@ class Call:
         function: The function.
         span: Where the call stands.
         operands: What it starts from: one node or set, of `Union`, `Intersect`, `Minus` and `Share` two or more.
-        routes: The relations that it walks or measures by: one, none for all of them, of `Table` one for each column.
+        routes: The relations that it walks or measures by: one, none for all of them, of `Table` one for each column,
+            of `Group` a second one for what each group comes to.
         words: What `Retrieve` looks for, or the class of `Type`.
         clauses: The conditions of `Where`.
         n: How many `Top` and `Bottom` give.
@@ -276,6 +295,12 @@ def _closing(source: str) -> Mapping[int, int]:
     return closing
 
 
+def _end_at(source: str, stop: int, ends: Collection[str]) -> int | None:
+    """Return where one of `ends` stands: behind the blanks at an index, or there; None where none does."""
+    places = (skip_blanks(source, stop), stop)
+    return next((place for place in places if source.startswith(tuple(ends), place)), None)
+
+
 def quoted(source: str, at: int, ends: Collection[str]) -> Scanned | None:
     """Read a text in quotation marks, and the id in parentheses behind it, if any.
 
@@ -294,13 +319,13 @@ def quoted(source: str, at: int, ends: Collection[str]) -> Scanned | None:
         else:
             read.append(source[place])
         place += 1
-    behind = skip_blanks(source, place + 1)
+    stop = place + 1
+    behind = skip_blanks(source, stop)
     if source.startswith("(", behind) and (end := behind_parentheses(source, behind)) > behind + 1:
         read.append(f" {source[behind:end]}")
-        behind = skip_blanks(source, end)
-    if place >= len(source) or behind >= len(source) or source[behind] not in ends:
-        return None
-    return Scanned("".join(read), at, behind)
+        stop = end
+    found = _end_at(source, stop, ends) if place < len(source) else None
+    return None if found is None else Scanned("".join(read), at, found)
 
 
 def angled(source: str, at: int, ends: Collection[str]) -> Scanned | None:
@@ -308,10 +333,8 @@ def angled(source: str, at: int, ends: Collection[str]) -> Scanned | None:
     close = source.find(">", at) if source.startswith("<", at) else -1
     if close < 0 or any(mark.isspace() for mark in source[at:close]):
         return None
-    behind = skip_blanks(source, close + 1)
-    if behind >= len(source) or source[behind] not in ends:
-        return None
-    return Scanned(source[at : close + 1], at, behind)
+    found = _end_at(source, close + 1, ends)
+    return None if found is None else Scanned(source[at : close + 1], at, found)
 
 
 def plain(source: str, at: int, ends: Collection[str]) -> Scanned | None:
@@ -330,7 +353,8 @@ FORMS: Final[Mapping[Function, str]] = {
     "Where": "Where takes a set and conditions, as in Where[Type[town], population > 1000].",
     "Top": "Top takes a set, what it is measured by, and how many, as in Top[Type[town], population, 3].",
     "Bottom": "Bottom takes a set, what it is measured by, and how many, as in Bottom[Type[town], population, 3].",
-    "Group": "Group takes a set and a relation, as in Group[Type[town], country].",
+    "Group": "Group takes a set and a relation, as in Group[Type[town], country], and what each group comes to, as in "
+    "Group[Type[town], country, Sum[population]].",
     "Table": "Table takes a set and relations, as in Table[Type[town], country, population].",
     **{
         each: f"{each} takes a set and a feature, as in {each}[Type[town], population]."
@@ -346,6 +370,11 @@ FORMS: Final[Mapping[Function, str]] = {
         for each in ("Union", "Intersect", "Minus", "Share")
     },
 }
+
+ONE_FOR_EACH: Final = (
+    "One for each group or member: Group[set, relation, Sum[path]], Top[set, Sum[path], 3], Table[set, Sum[path]]; "
+    "also with Mean, Min, Max and Count."
+)
 
 CONDITION: Final = "A condition is a relation, an operator and a value, as in population > 1000."
 

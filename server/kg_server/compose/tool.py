@@ -89,9 +89,10 @@ class ComposeTool:
         """Find how many, the most, the oldest, the average, the total, or what meets several conditions.
 
         Neighbor[node, relation], Feature, Degree, Retrieve[text], Type[class] (subclasses too), Count,
-        Union, Intersect, Minus[a, b], Where[a, population > 1000, capital = none], Top, Bottom[a, by, n],
-        Sum, Mean, Min, Max, Group, Table[a, by], Share. Nodes: ids, names ("quoted" if with , or ]), calls.
-        Relations: -backwards, ~both ways, repeated+, path/of/them; inverses count. `explain`: as SPARQL.
+        Union, Intersect, Minus[a, b], Where[a, population > 1000, capital = none], Sum, Mean, Min, Max,
+        Top, Bottom[a, x or Sum[x], n], Table[a, x], Share, Group[a, born by year, Sum[x]]. Nodes: ids, names
+        ("quoted" if with , or ]), calls. Relations: -backwards, ~both ways, repeated+, path/of/them; inverses
+        count. `explain`: as SPARQL.
         """
         await load("kg_server.compose.answer")
         from kg_server.compose.answer import composition

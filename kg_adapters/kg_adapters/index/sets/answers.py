@@ -1,30 +1,34 @@
 """Answers to questions about sets, over an index."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Final
 
 import numpy as np
 
 from kg_adapters.algebra import (
+    Function,
     Hop,
     HopPath,
+    Measure,
     Members,
     NumberOf,
     Reached,
     SetExpression,
     Step,
+    TotalOf,
     ValueOf,
     Values,
     holds_values,
 )
 from kg_adapters.index.builder import index_of
-from kg_adapters.index.columns import Floats, first_of_each_row, spread
+from kg_adapters.index.columns import Floats, spread
 from kg_adapters.index.graph_index import Dictionary, EdgeTable, GraphIndex, Longs, relation_ids
-from kg_adapters.index.sets.members import SetMembers, unfit
+from kg_adapters.index.sets.groups import Memberships, memberships, totals_of
+from kg_adapters.index.sets.members import SetMembers
 from kg_adapters.index.sets.values import IndexValues
-from kg_adapters.index.sets.walks import MOST_PAIRS, SetLimits, Tables, Walks, distinct, distinct_pairs, within
+from kg_adapters.index.sets.walks import MOST_PAIRS, SetLimits, Tables, Walks, distinct, within
 from kg_adapters.index.sets.witnesses import Witnesses
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Count, EdgeDirection
@@ -44,7 +48,7 @@ from kg_adapters.set_requests import (
     Witness,
 )
 from kg_adapters.terms import Fact, Literal, Term, literal_key
-from kg_adapters.values import exact_number
+from kg_adapters.values import extreme_of
 
 _DIRECTIONS: Final[tuple[EdgeDirection, ...]] = ("out", "in")
 
@@ -187,18 +191,21 @@ class _Answering:
 
     def _listed(self, of: SetExpression) -> Computed:
         numbers = self._sets.ordered(of)
-        without, unfit_ = self._sets.unmeasured(of)
+        ranked = self._sets.ranked(of)
         return Computed(
             Count(len(numbers)),
             members=tuple(map(self._sets.term, numbers[: self._request.limit].tolist())),
-            without=Count(without),
-            unfit=Count(unfit_),
+            without=Count(ranked.without),
+            unfit=Count(ranked.unfit),
+            partly=Count(ranked.partly),
+            measured=Count(ranked.members),
+            values=Count(ranked.values),
             witnesses=self._shown(of, numbers),
         )
 
     def _tabled(self, of: SetExpression, columns: Sequence[Column]) -> Computed:
         numbers = self._sets.ordered(of)
-        without, unfit_ = self._sets.unmeasured(of)
+        ranked = self._sets.ranked(of)
         shown = numbers[: self._request.limit]
         cells = [self._cells(shown, column) for column in columns]
         return Computed(
@@ -207,39 +214,76 @@ class _Answering:
                 Row(self._sets.term(number), tuple(column[place] for column in cells))
                 for place, number in enumerate(shown.tolist())
             ),
-            without=Count(without),
-            unfit=Count(unfit_),
+            without=Count(ranked.without),
+            unfit=Count(ranked.unfit),
+            partly=Count(ranked.partly),
+            measured=Count(ranked.members),
+            values=Count(ranked.values),
             witnesses=self._shown(of, numbers),
         )
 
     def _grouped(self, question: Grouped) -> Computed:
-        of, by = question.of, question.by
-        nodes = self._sets.nodes(of)
-        ends = self._walks.ends(nodes, by)
-        ranked = self._values.ranked(ends.rows)
-        places, ranks = distinct_pairs(ends.value_places, ranked.ranks)
-        width = len(self._walks.index.nodes)
-        codes, sizes = np.unique(np.append(ends.nodes, ranks + width), return_counts=True)
+        inside = memberships(self._sets, question)
+        if question.total is not None:
+            return self._with_totals(question, question.total, inside)
+        codes, sizes = np.unique(inside.codes, return_counts=True)
         order = np.lexsort((codes, sizes if question.lowest else -sizes))[: self._request.limit]
-        grouped = np.zeros(len(nodes), dtype=np.bool_)
-        grouped[ends.places] = grouped[places] = True
-
-        def term(code: int) -> Literal | int:
-            return code if code < width else self._values.literal(int(ranked.rows[code - width]))
-
-        groups = [(term(code), size) for code, size in zip(codes[order].tolist(), sizes[order].tolist(), strict=True)]
-        return Computed(
-            Count(len(codes)),
-            groups=tuple(Group(self._term(end), Count(size)) for end, size in groups),
-            without=Count(int((~grouped).sum())),
-            witnesses=tuple(self._in_group(of, by, end) for end, _ in groups[: self._request.witnesses]),
+        return replace(
+            self._groups_of(question, inside, codes[order]),
+            count=Count(len(codes)),
+            groups=tuple(
+                Group(self._group(inside.values, code), Count(size))
+                for code, size in zip(codes[order].tolist(), sizes[order].tolist(), strict=True)
+            ),
         )
 
-    def _in_group(self, of: SetExpression, by: HopPath, end: Literal | int) -> Witness:
+    def _groups_of(self, question: Grouped, inside: Memberships, codes: Longs) -> Computed:
+        """Return what is in no group, and what shows the first ones."""
+        grouped = len(distinct(inside.places))
+        with_ends = len(distinct(np.append(inside.ends.places, inside.ends.value_places)))
+        shown = [self._group(inside.examples, code) for code in codes[: self._request.witnesses].tolist()]
+        ends = [self._group(inside.values, code) for code in codes[: self._request.witnesses].tolist()]
+        found = [self._in_group(question, example) for example in shown]
+        return Computed(
+            Count(0),
+            without=Count(inside.size - grouped),
+            unfit=Count(with_ends - grouped),
+            witnesses=tuple(replace(each, result=end) for each, end in zip(found, ends, strict=True)),
+        )
+
+    def _with_totals(self, question: Grouped, total: NumberOf | TotalOf, inside: Memberships) -> Computed:
+        found = totals_of(self._sets, question, total, inside)
+        limit = self._request.limit
+        groups: list[Group] = []
+        for place, code in enumerate(found.codes[:limit].tolist()):
+            start, size = int(found.starts[place]), int(found.sizes[place])
+            of_group = slice(start, start + size)
+            amount = (
+                self._amount(total.by, total.function, found.orders[of_group], found.rows[of_group])
+                if isinstance(total, TotalOf)
+                else None
+            )
+            groups.append(Group(self._group(inside.values, code), Count(size), amount))
+        return replace(
+            self._groups_of(question, inside, found.codes[:limit]),
+            count=Count(len(found.codes)),
+            groups=tuple(groups),
+            partly=Count(found.partly),
+            measured=Count(found.members),
+            values=Count(int(found.sizes.sum()) if isinstance(total, TotalOf) else 0),
+            left_out=found.left_out,
+        )
+
+    def _group(self, values: Sequence[Literal], code: int) -> Term:
+        width = len(self._walks.index.nodes)
+        return self._sets.term(code) if code < width else values[code - width]
+
+    def _in_group(self, asked: Grouped, end: Term) -> Witness:
         """Return why some member is in a group."""
         if isinstance(end, Literal):
-            return Witness(end, tuple(self._witnesses.of_value(Values(of, by), end)))
-        return Witness(self._sets.term(end), tuple(self._witnesses.of_node(Reached(of, by), end)))
+            return Witness(end, tuple(self._witnesses.of_value(Values(asked.of, asked.by), end)))
+        (number,) = self._sets.nodes(Members((end,))).tolist()
+        return Witness(end, tuple(self._witnesses.of_node(Reached(asked.of, asked.by), number)))
 
     def _shared(self, asked: SharedBy) -> Computed:
         found = _shared_terms(self._sets, asked, self._vocabulary)
@@ -261,51 +305,32 @@ class _Answering:
 
     def _aggregated(self, question: Aggregated) -> Computed:
         nodes, by = self._sets.nodes(question.of), question.by
-        ends = self._walks.ends(nodes, by.path)
         if isinstance(by, ValueOf) and question.function in {"sum", "mean"}:
-            places, orders, rows = self._added_up(nodes, by)
+            places, orders, rows = self._sets.added_up(nodes, TotalOf(by, question.function))
         else:
-            places, orders, rows = self._values.measured(ends, by, len(nodes))
-        value, shown = self._value(question, orders, rows), np.arange(len(places))
+            places, orders, rows = self._sets.measured(nodes, by)
+        value, shown = self._amount(by, question.function, orders, rows), np.arange(len(places))
         if question.function in {"min", "max"} and len(orders):
             shown = np.flatnonzero(orders == (orders.min() if question.function == "min" else orders.max()))
         chosen = [(int(nodes[places[place]]), int(rows[place])) for place in shown[: self._request.witnesses].tolist()]
-        having = len(distinct(places))
+        having = distinct(places)
+        unfit, partly = self._sets.unfit(nodes, by, having)
         return Computed(
             Count(len(places)),
             value=value,
-            without=Count(len(nodes) - having),
-            unfit=Count(unfit(ends, by, having)),
-            measured=Count(having),
+            without=Count(len(nodes) - len(having)),
+            unfit=Count(unfit),
+            partly=Count(partly),
+            measured=Count(len(having)),
             witnesses=tuple(self._measured(question, node, row) for node, row in chosen),
         )
 
-    def _added_up(self, nodes: Longs, by: ValueOf) -> tuple[Longs, Floats, Longs]:
-        """Return the places of nodes, the numbers that each way leads to from them, and the rows of these.
-
-        Equal numbers at the end of one way, such as 10 and 10.0, are one.
-        """
-        ways = self._walks.ways(nodes, by.path)
-        orders = self._values.orders(ways.rows, by.kind, by.unit)
-        chosen = np.flatnonzero(~np.isnan(orders))
-        chosen = chosen[np.sort(first_of_each_row(ways.ways[chosen], orders[chosen]))]
-        return ways.places[chosen], orders[chosen], ways.rows[chosen]
-
-    def _value(self, question: Aggregated, orders: Floats, rows: Longs) -> float | Literal | None:
-        function, by = question.function, question.by
-        if not len(orders):
-            return None
-        if function in {"sum", "mean"}:
-            with np.errstate(over="ignore", invalid="ignore"):
-                return float(orders.sum() if function == "sum" else orders.mean())
+    def _extreme(self, by: Measure, function: Function, orders: Floats, rows: Longs) -> float | Literal:
+        """Return the least or greatest of some values as the graph holds it."""
         end = orders.min() if function == "min" else orders.max()
         values = [self._values.literal(row) for row in rows[orders == end].tolist() if row >= 0]
-        if isinstance(by, ValueOf) and by.kind == "number" and by.unit is None:
-            # Numbers that are the same as doubles may differ in the digits beyond.
-            exact = [exact_number(value.value) for value in values]
-            best = min(exact) if function == "min" else max(exact)
-            values = [value for value, number in zip(values, exact, strict=True) if number == best]
-        return min(values, key=literal_key) if values else float(end)
+        exact = isinstance(by, ValueOf) and by.kind == "number" and by.unit is None
+        return extreme_of(values, lowest=function == "min", exact=exact) if values else float(end)
 
     def _measured(self, question: Aggregated, node: int, row: int) -> Witness:
         facts = self._witnesses.of_node(question.of, node)
@@ -318,6 +343,8 @@ class _Answering:
         ends = self._walks.ends(nodes, column.path)
         if isinstance(column, NumberOf):
             return [Cell((), Count(size)) for size in self._values.sizes(ends, column.path, len(nodes)).tolist()]
+        if isinstance(column, TotalOf):
+            return self._totals(nodes, column)
         ways = self._values.each(self._walks.ways(nodes, column.path))
         by_place = np.argsort(ways.places, kind="stable")
         places, rows = ways.places[by_place], ways.rows[by_place]
@@ -332,14 +359,32 @@ class _Answering:
             cells.append(Cell(tuple(shown), Count(last - first + len(values))))
         return cells
 
+    def _totals(self, nodes: Longs, column: TotalOf) -> list[Cell]:
+        """Return what the values of each node come to."""
+        places, orders, rows = self._sets.added_up(nodes, column)
+        by_place = np.argsort(places, kind="stable")
+        places, orders, rows = places[by_place], orders[by_place], rows[by_place]
+        cells: list[Cell] = []
+        for place in range(len(nodes)):
+            of_node = slice(*np.searchsorted(places, [place, place + 1]).tolist())
+            amount = self._amount(column.by, column.function, orders[of_node], rows[of_node])
+            cells.append(Cell((), Count(len(orders[of_node])), amount))
+        return cells
+
+    def _amount(self, by: Measure, function: Function, orders: Floats, rows: Longs) -> float | Literal | None:
+        """Return what some values come to; None where they are only counted, or there are none."""
+        if function == "count" or not len(orders):
+            return None
+        if function in {"min", "max"}:
+            return self._extreme(by, function, orders, rows)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return float(orders.sum() if function == "sum" else orders.mean())
+
     def _shown(self, of: SetExpression, numbers: Longs) -> tuple[Witness, ...]:
         return tuple(
             Witness(self._sets.term(number), tuple(self._witnesses.of_node(of, number)))
             for number in numbers[: self._request.witnesses].tolist()
         )
-
-    def _term(self, end: Literal | int) -> Term:
-        return end if isinstance(end, Literal) else self._sets.term(end)
 
 
 def sets_of(facts: Iterable[Fact], vocabulary: Vocabulary) -> IndexSets:

@@ -1,6 +1,7 @@
 """Sets of nodes as sorted arrays of ids: what `kg_adapters.algebra` says, worked out over an index."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from kg_adapters.algebra import (
     Best,
     Compares,
     Condition,
+    Function,
     Has,
     Hop,
     HopPath,
@@ -19,6 +21,7 @@ from kg_adapters.algebra import (
     Meets,
     Members,
     Minus,
+    NumberOf,
     Numbers,
     Operator,
     Outranks,
@@ -26,18 +29,30 @@ from kg_adapters.algebra import (
     SetExpression,
     Step,
     Timed,
+    TotalOf,
     Union,
     ValueOf,
     Values,
     holds_values,
 )
-from kg_adapters.index.columns import Floats
+from kg_adapters.index.columns import Floats, first_of_each_row
 from kg_adapters.index.graph_index import Dictionary, Longs
 from kg_adapters.index.sets.values import IndexValues, Mask
 from kg_adapters.index.sets.walks import EMPTY, PathEnds, SetLimits, Walks, distinct, within
 from kg_adapters.labels import Vocabulary
 from kg_adapters.terms import Literal, Node, node_key
 from kg_adapters.values import SIGNS
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """How many members of a set have no measure, other values instead or besides, and a measure, and over what."""
+
+    without: int = 0
+    unfit: int = 0
+    partly: int = 0
+    members: int = 0
+    values: int = 0
 
 
 class SetMembers:
@@ -61,8 +76,12 @@ class SetMembers:
         self._limits = limits
         self._nodes: dict[SetExpression, Longs] = {}
         self._literals: dict[SetExpression, frozenset[Literal]] = {}
-        self._unmeasured: dict[SetExpression, tuple[int, int]] = {}
+        self._ranked: dict[SetExpression, Measured] = {}
         self._strange: list[Node] = []
+
+    def require_room(self, pairs: int) -> None:
+        """Give up before so many pairs are worked out; see `SetLimits`."""
+        self._limits.require_room(pairs)
 
     def nodes(self, expression: SetExpression) -> Longs:
         """Return the ids of a set of nodes, sorted; nodes that the graph does not mention have ids behind all others.
@@ -93,9 +112,52 @@ class SetMembers:
         """Return the ids of a set of nodes in the order of `Listed`."""
         return self.best(expression) if isinstance(expression, Best) else self.in_order(self.nodes(expression))
 
-    def unmeasured(self, expression: SetExpression) -> tuple[int, int]:
-        """Return how many members of the set of a `Best` that was worked out have no measure, and which are unfit."""
-        return self._unmeasured.get(expression, (0, 0))
+    def ranked(self, expression: SetExpression) -> Measured:
+        """Return what a `Best` that was worked out ranked."""
+        return self._ranked.get(expression, Measured())
+
+    def measured(self, nodes: Longs, by: Measure) -> tuple[Longs, Floats, Longs]:
+        """Return the places of nodes that have a measure, the measures, and the rows of values that say so (or -1)."""
+        if isinstance(by, TotalOf):
+            places, orders, _ = self.added_up(nodes, by)
+            found, totals, _ = totalled(places, orders, by.function)
+            return found, totals, np.full(len(found), -1, dtype=np.int64)
+        return self.values.measured(self.walks.ends(nodes, by.path), by, len(nodes))
+
+    def unfit(self, nodes: Longs, by: Measure, measured: Longs) -> tuple[int, int]:
+        """Return how many nodes have ends that do not measure them, without a measure and beside one.
+
+        Args:
+            nodes: The nodes.
+            by: The measure.
+            measured: The places of those that have one, sorted.
+        """
+        if isinstance(by, NumberOf):
+            return 0, 0
+        ends = self.walks.ends(nodes, by.path)
+        places = ends.places
+        if isinstance(by, ValueOf) or by.function != "count":
+            value = by if isinstance(by, ValueOf) else by.by
+            fits = ~np.isnan(self.values.orders(ends.rows, value.kind, value.unit))
+            places = np.append(places, ends.value_places[~fits])
+        odd = distinct(places)
+        partly = int(within(odd, measured).sum())
+        return len(odd) - partly, partly
+
+    def added_up(self, nodes: Longs, total: TotalOf) -> tuple[Longs, Floats, Longs]:
+        """Return the places of nodes, the numbers that each way leads to from them, and the rows of these.
+
+        Equal numbers at the end of one way, such as 10 and 10.0, are one. Where all values are counted the numbers are
+        zeros.
+        """
+        ways = self.walks.ways(nodes, total.path)
+        if total.function == "count":
+            ways = self.values.each(ways)
+            return ways.places, np.zeros(len(ways.places)), ways.rows
+        orders = self.values.orders(ways.rows, total.by.kind, total.by.unit)
+        chosen = np.flatnonzero(~np.isnan(orders))
+        chosen = chosen[np.sort(first_of_each_row(ways.ways[chosen], orders[chosen]))]
+        return ways.places[chosen], orders[chosen], ways.rows[chosen]
 
     def in_order(self, numbers: Longs) -> Longs:
         """Return ids in the order of `node_key`, in which they are but for those that the graph does not mention."""
@@ -107,11 +169,12 @@ class SetMembers:
     def best(self, best: Best) -> Longs:
         """Return the members of a `Best`, the best first, then by id."""
         nodes = self.in_order(self.nodes(best.of))
-        ends = self.walks.ends(nodes, best.by.path)
-        places, measures, _ = self.values.measured(ends, best.by, len(nodes))
+        places, measures, _ = self.measured(nodes, best.by)
         lowest, found = np.full(len(nodes), np.inf), distinct(places)
         np.minimum.at(lowest, places, measures if best.lowest else -measures)
-        self._unmeasured[best] = len(nodes) - len(found), unfit(ends, best.by, len(found))
+        unfit, partly = self.unfit(nodes, best.by, found)
+        values = len(places) if isinstance(best.by, ValueOf) else 0
+        self._ranked[best] = Measured(len(nodes) - len(found), unfit, partly, len(found), values)
         if len(found) > best.n:
             found = found[lowest[found] <= np.partition(lowest[found], best.n - 1)[best.n - 1]]
         return nodes[found[np.argsort(lowest[found], kind="stable")]]
@@ -185,11 +248,18 @@ class SetMembers:
         return len(self.walks.index.nodes) + self._strange.index(node)
 
 
-def unfit(ends: PathEnds, by: Measure, measured: int) -> int:
-    """Return how many places have ends that do not measure them, given how many are measured."""
-    if not isinstance(by, ValueOf):
-        return 0
-    return len(distinct(np.append(ends.places, ends.value_places))) - measured
+def totalled(codes: Longs, orders: Floats, function: Function) -> tuple[Longs, Floats, Longs]:
+    """Return different codes, what the numbers of each come to, and how many they are."""
+    found, places, sizes = np.unique(codes, return_inverse=True, return_counts=True)
+    totals: Floats = sizes.astype(np.float64)
+    if function in {"sum", "mean"}:
+        sums = np.bincount(places, weights=orders, minlength=len(found))
+        totals = np.asarray(sums, dtype=np.float64) if function == "sum" else np.divide(sums, totals)
+    elif function != "count":
+        lowest = function == "min"
+        totals = np.full(len(found), np.inf if lowest else -np.inf)
+        (np.minimum if lowest else np.maximum).at(totals, places, orders)
+    return found, totals, sizes
 
 
 def _true_of(sets: SetMembers, nodes: Longs, condition: Condition) -> Mask:

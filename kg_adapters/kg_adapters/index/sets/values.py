@@ -8,7 +8,17 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from kg_adapters.algebra import ComparedKind, Compares, HopPath, Measure, Operator, Timed, ValueOf, Zone, counts_values
+from kg_adapters.algebra import (
+    ComparedKind,
+    Compares,
+    HopPath,
+    NumberOf,
+    Operator,
+    Timed,
+    ValueOf,
+    Zone,
+    counts_values,
+)
 from kg_adapters.dates import period_of
 from kg_adapters.index.columns import Floats, first_of_each_row, orders_of
 from kg_adapters.index.graph_index import Dictionary, GraphIndex, Longs
@@ -98,7 +108,7 @@ class IndexValues:
         ranks = np.fromiter((places[key] for key in keys), dtype=np.int64, count=len(keys))
         return Ranked(ranks, np.fromiter((examples[key] for key in order), dtype=np.int64, count=len(order)))
 
-    def measured(self, ends: PathEnds, by: Measure, count: int) -> tuple[Longs, Floats, Longs]:
+    def measured(self, ends: PathEnds, by: ValueOf | NumberOf, count: int) -> tuple[Longs, Floats, Longs]:
         """Return the places that have a measure, the measures, and the rows of values that say so (or -1).
 
         Args:

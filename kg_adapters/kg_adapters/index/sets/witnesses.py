@@ -22,12 +22,14 @@ from kg_adapters.algebra import (
     Meets,
     Members,
     Minus,
+    NumberOf,
     Numbers,
     Outranks,
     Reached,
     SetExpression,
     Step,
     Timed,
+    TotalOf,
     Union,
     ValueOf,
     Values,
@@ -205,9 +207,11 @@ class Witnesses:
                 return []
 
     def of_measure(self, best: Best, node: int, by: Measure) -> list[Fact]:
-        """Return the facts that lead from a node to the value that it is measured by; none where ends are counted."""
-        if not isinstance(by, ValueOf):
+        """Return the facts that lead from a node to the value, or the first values, that it is measured by."""
+        if isinstance(by, NumberOf):
             return []
+        if isinstance(by, TotalOf):
+            return self.along(node, by.path, self._ends(node, by.path)[:COUNTED_ENDS])
         orders, rows = self._orders(node, by)
         row = int(rows[orders.argmin() if best.lowest else orders.argmax()])
         return self.along(node, by.path, [self._sets.values.literal(row)])

@@ -51,6 +51,11 @@ def is_date(value: str) -> str:
     return f"DATATYPE({value}) IN ({_DATES}) && REGEX(STR({value}), {writing.text(DATE_FORM)})"
 
 
+def without_zone(value: str) -> str:
+    """Return the text of a date without its zone."""
+    return f'REPLACE(STR({value}), {writing.text(_ZONE)}, "")'
+
+
 def is_timed(value: str, zones: Sequence[Zone]) -> str:
     """Return the condition that a variable is a point in time in one of these zones."""
     utc, zoned = (f"REGEX(STR({value}), {writing.text(form)})" for form in ("Z$|[+-]00:00$", _ZONE))

@@ -10,6 +10,8 @@ from kg_adapters.algebra import (
     Best,
     ComparedKind,
     Compares,
+    DatePart,
+    Function,
     Has,
     Hop,
     HopPath,
@@ -28,6 +30,7 @@ from kg_adapters.algebra import (
     SetExpression,
     Step,
     Timed,
+    TotalOf,
     Union,
     ValueOf,
     Values,
@@ -38,10 +41,7 @@ from kg_adapters.labels import Vocabulary
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.queries import dates, writing
 from kg_adapters.terms import XSD, Iri, Literal, Node
-from kg_adapters.values import compared_kind_of, unit_of
-
-MOST_STEPS: Final = 4
-"""Of how many steps a repeated hop is shown, at most."""
+from kg_adapters.values import PARTS_BEHIND_YEAR, compared_kind_of, unit_of
 
 _DOUBLE: Final = writing.iri(Iri(XSD + "double"))
 
@@ -58,6 +58,8 @@ _PLAIN: Final = re.compile(r"\d+(?:\.\d+)?")
 
 _MOST_PLAIN: Final = 18
 """How many characters a number may have for every engine to read it as it is."""
+
+FUNCTIONS: Final[dict[Function, str]] = {"sum": "SUM", "mean": "AVG", "min": "MIN", "max": "MAX", "count": "COUNT"}
 
 NUMBER: Final = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,2})?$"
 """How quantities are written; engines differ on exponents of more digits."""
@@ -182,7 +184,7 @@ class SetWriter:
         if hop.repeated:
             self.require_nesting()
             return f"{here} {alternatives(hop)}+ {there} ."
-        return _either(pattern for *_, pattern in self.edges(here, hop, there))
+        return either(pattern for *_, pattern in self.edges(here, hop, there))
 
     def edges(self, here: str, hop: Hop, there: str) -> Iterator[tuple[str, str, str, str]]:
         """Yield head, relation and tail of each edge that a hop may walk, and its pattern."""
@@ -247,9 +249,51 @@ class SetWriter:
         if isinstance(by, ValueOf):
             value = self.fresh()
             return f"SELECT DISTINCT {name} {value} {key} {{ {self.valued(of, by, name, value, key)} }}"
+        if isinstance(by, TotalOf):
+            each = self.fresh()
+            found = self.added(self.group(of, name), by, name, name, each)
+            return f"SELECT {name} ({FUNCTIONS[by.function]}({each}) AS {key}) {{ {{ {found} }} }} GROUP BY {name}"
         end = self.fresh()
         found = f"{self.group(of, name)} {self.counted(name, by.path, end)}"
         return f"SELECT {name} (COUNT(DISTINCT {end}) AS {key}) {{ {found} }} GROUP BY {name}"
+
+    def added(self, members: str, total: TotalOf, name: str, about: str, key: str) -> str:
+        """Return the query for what is taken together: the values of members, once for each way.
+
+        Args:
+            members: The pattern of the members.
+            total: What of them is taken together.
+            name: The variable of the members.
+            about: Further variables that tell rows apart.
+            key: The variable of what orders a value; for the least and the greatest the value itself is `?y`.
+        """
+        by, via = total.by, nodes_between(total.path, f"{self.fresh()}_")
+        told = " ".join(dict.fromkeys((*about.split(), name, *via)))
+        if total.function == "count":
+            walked = self.walked(name, by.path, key, via)
+            return f"SELECT DISTINCT {told} {key} {{ {members} {walked} FILTER(isLiteral({key})) }}"
+        if total.function in {"min", "max"}:
+            return f"SELECT DISTINCT {told} ?y {key} {{ {members} {self._measured_by(by, name, '?y', key, via)} }}"
+        # Adding 0 writes equal numbers alike, so that they are one.
+        order = self.fresh()
+        found = self._measured_by(by, name, self.fresh(), order, via)
+        return f"SELECT DISTINCT {told} ({order} + 0e0 AS {key}) {{ {members} {found} }}"
+
+    def unfit(self, name: str, by: ValueOf | TotalOf) -> str:
+        """Return the pattern that a path leads from a variable to what does not measure it."""
+        end, value = self.fresh(), by.by if isinstance(by, TotalOf) else by
+        fits = f"isLiteral({end})"
+        if isinstance(by, ValueOf) or by.function != "count":
+            fits += f' && {is_of_kind(end, value.kind, value.unit, self.graph.dialect)} && STR({end}) != "NaN"'
+        return f"{self.walked(name, by.path, end)} FILTER(!({fits}))"
+
+    def up_to(self, date: str, part: DatePart, name: str) -> str:
+        """Return the pattern that binds the text of a date up to a part, as `values.date_up_to` does."""
+        behind = ""
+        for _ in range(PARTS_BEHIND_YEAR[part]):
+            behind = f"(-[0-9][0-9]{behind})?"
+        text = f'REPLACE({dates.without_zone(date)}, "^(-?[0-9]+{behind}).*$", "$1")'
+        return f"FILTER({is_of_kind(date, 'date', None, self.graph.dialect)}) BIND({text} AS {name})"
 
     def valued(
         self, of: SetExpression, by: ValueOf, name: str, value: str, key: str, between: Sequence[str] = ()
@@ -346,54 +390,6 @@ class SetWriter:
         return writing.values(name[1:], nodes, self.graph.dialect)
 
 
-@dataclass
-class WayWriter(SetWriter):
-    """Writes patterns that also bind the statements that they match: `?h0 ?p0 ?t0`, `?h1 ?p1 ?t1` and so on.
-
-    Attributes:
-        steps: How many are bound. A repeated hop is walked over `MOST_STEPS` at most.
-    """
-
-    steps: int = 0
-
-    def within(self, of: SetExpression, name: str) -> str:
-        """See `SetWriter`; who is in a set that others decide about is asked apart from what is shown of it."""
-        chosen = f"{{ SELECT DISTINCT {name} {{ {SetWriter(self.graph, self.names).within(of, name)} }} }}"
-        end, found = self.fresh(), ""
-        match of:
-            case Instances():
-                found = f"{self.walked(name, HopPath((self.types,)), end)} {self.below(end, of)}"
-            case Minus(sets):
-                found = f"{chosen} {self.group(sets[0], name)}"
-            case Kept(starts, Has(path)):
-                found = f"{self.group(starts, name)} {self.walked(name, path, end)}"
-            case Kept(starts, Numbers(path)):
-                found = f"{chosen} {self.group(starts, name)} OPTIONAL {{ {self.counted(name, path, end)} }}"
-            case Best(starts, ValueOf() as by):
-                found = f"{chosen} {self.valued(starts, by, name, end, self.fresh())}"
-            case Best(starts, by):
-                found = f"{chosen} {self.group(starts, name)} {self.counted(name, by.path, end)}"
-            case _:
-                found = super().within(of, name)
-        return found
-
-    def hop(self, here: str, hop: Hop, there: str) -> str:
-        """See `SetWriter`."""
-        if hop.repeated:
-            before, lengths, written = self.steps, list[int](), list[str]()
-            for length in range(1, max(1, MOST_STEPS // len(hop.steps or ())) + 1):
-                self.steps = before
-                written.append(self.walked(here, HopPath((Hop(hop.steps),) * length), there))
-                lengths.append(self.steps)
-            self.steps = max(lengths)
-            return writing.union(written)
-        step, self.steps = self.steps, self.steps + 1
-        return _either(
-            f"{pattern} BIND({head} AS ?h{step}) BIND({relation} AS ?p{step}) BIND({tail} AS ?t{step})"
-            for head, relation, tail, pattern in self.edges(here, hop, there)
-        )
-
-
 def _holds_of_none(condition: Numbers) -> bool:
     number = condition.number
     match condition.operator:
@@ -411,7 +407,8 @@ def _holds_of_none(condition: Numbers) -> bool:
             return number <= 0
 
 
-def _either(patterns: Iterable[str]) -> str:
+def either(patterns: Iterable[str]) -> str:
+    """Return the pattern that any of some patterns matches."""
     written = list(patterns)
     return writing.union(written) if len(written) > 1 else written[0]
 

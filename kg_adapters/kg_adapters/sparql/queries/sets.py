@@ -5,7 +5,16 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
-from kg_adapters.algebra import Best, Measure, SetExpression, ValueOf, holds_values
+from kg_adapters.algebra import (
+    Best,
+    Function,
+    Measure,
+    NumberOf,
+    SetExpression,
+    TotalOf,
+    ValueOf,
+    holds_values,
+)
 from kg_adapters.set_requests import (
     Aggregated,
     Column,
@@ -18,7 +27,8 @@ from kg_adapters.set_requests import (
     Tabled,
 )
 from kg_adapters.sparql.queries import writing
-from kg_adapters.sparql.queries.set_patterns import SetWriter, Walked, WayWriter, nodes_between
+from kg_adapters.sparql.queries.set_patterns import FUNCTIONS, SetWriter, Walked, nodes_between
+from kg_adapters.sparql.queries.way_patterns import WayWriter
 from kg_adapters.terms import Iri, Literal, Term, literal_key
 
 MOST_CELLS: Final = 10_000
@@ -27,6 +37,13 @@ MOST_CELLS: Final = 10_000
 COLUMNS: Final = "?d ?n ?m ?x ?y ?p"
 
 _X: Final = "?x"
+
+_MEMBER: Final = "?member"
+
+_KEY: Final = "?key"
+
+_ENDS: Final = frozenset[Function](("min", "max"))
+"""What gives a value that the graph holds."""
 
 _BY_TEXT: Final = "STR({0}) LANG({0}) STR(DATATYPE({0}))"
 
@@ -40,10 +57,15 @@ class SetQueries:
 
     - `count`: how many members, groups, pairs or shared terms there are
     - `of` and `with`: how many members the set has, and how many of them have a measure or group; `any`: how many have
-      something that may be a measure
-    - `member`: a member `?x`, with its measure `?m` where it is one of the best; `group`: a group `?x` of `?n`
+      something that may be a measure or a date; `unfit`: how many have something that is none; `values`: how many
+      values are compared or taken together
+    - `member`: a member `?x`, with its measure `?m` where it is one of the best; `group`: a group `?x` of `?n`, or, of
+      totals, what its `?n` values come to as `?m`, or for the least and the greatest as `?y`
+    - `groups`, `measured`, `fitting`: how many groups there are with or without a total, how many members in them have
+      a value, and how many something that may be one
     - `sum`, `mean`: `?m`; `end`: the least or greatest value `?x`, or number `?m`
-    - `cell0`, `cell1`, …: an end `?y` of the member `?x` in a column, once for each way, or how many there are `?n`
+    - `cell0`, `cell1`, …: an end `?y` of the member `?x` in a column, once for each way, or how many there are `?n`, or
+      a total as in `group`
     - `out`, `in`: a shared term `?x` over `?p`
 
     Args:
@@ -67,12 +89,16 @@ class SetQueries:
                 found = self.members(of, None)
             case Tabled(of, columns):
                 found = self._table(of, columns)
-            case Grouped(of, by, lowest):
-                writer, member = SetWriter(self.graph), "?member"
-                found = _groups(f"{writer.group(of, member)} {writer.walked(member, by, _X)}", member, lowest=lowest)
+            case Grouped(total=total):
+                found = self._groups(question, None)
+                if isinstance(total, TotalOf) and total.function in _ENDS:
+                    order = "ASC" if question.lowest else "DESC"
+                    found = f"SELECT ?x ?y ?n {{ {{ {found} }} }} ORDER BY {order}(?m)"
             case Aggregated():
                 about = _about(question.function if question.function in {"sum", "mean"} else "end")
                 found = next(query for bound, query in self._aggregated(question) if bound == about)
+                # Nothing has no sum, where SPARQL says 0.
+                found += " HAVING (COUNT(*) > 0)" if about != _about("end") else ""
             case SharedBy():
                 found = f"SELECT DISTINCT ?d ?p ?x {{ {self._both(question)} }}"
         return found
@@ -81,12 +107,27 @@ class SetQueries:
         writer = SetWriter(self.graph)
         found, cells = list[str](), list[str]()
         for place, column in enumerate(columns):
-            name, via = f"?c{place}", nodes_between(column.path, f"?via{place}_") if isinstance(column, Ends) else ()
-            counted = not isinstance(column, Ends)
-            walked = writer.counted(_X, column.path, name) if counted else writer.walked(_X, column.path, name, via)
-            found += [*via, name]
-            cells.append(f"OPTIONAL {{ {walked} }}")
+            name = f"?c{place}"
+            if isinstance(column, Ends):
+                via = nodes_between(column.path, f"?via{place}_")
+                found += [*via, name]
+                cells.append(f"OPTIONAL {{ {writer.walked(_X, column.path, name, via)} }}")
+                continue
+            counted, number = isinstance(column, NumberOf) or column.function == "count", f"?number{place}"
+            # What is counted is none where there is nothing.
+            found.append(f"(COALESCE({number}, 0) AS {name})" if counted else name)
+            cells.append(f"OPTIONAL {{ {{ {self._total(of, column, number if counted else name)} }} }}")
         return f"SELECT DISTINCT ?x {' '.join(found)} {{ {writer.group(of, _X)} {' '.join(cells)} }}"
+
+    def _total(self, of: SetExpression, column: NumberOf | TotalOf, name: str) -> str:
+        """Return the query for what each member has, as one number or value; of a ranking for all that are ranked."""
+        writer = SetWriter(self.graph)
+        members = writer.group(of.of if isinstance(of, Best) else of, _X)
+        if isinstance(column, NumberOf):
+            found = f"{members} {writer.counted(_X, column.path, _KEY)}"
+            return f"SELECT ?x (COUNT(DISTINCT {_KEY}) AS {name}) {{ {found} }} GROUP BY ?x"
+        found = _totals(writer.added(members, column, _X, _X, _KEY), column.function)
+        return f"SELECT ?x ({'?y' if column.function in _ENDS else '?m'} AS {name}) {{ {{ {found} }} }}"
 
     def _blocks(self, request: SetRequest) -> Iterator[tuple[str, str]]:
         """Yield queries, each with the binding that marks its rows."""
@@ -109,15 +150,20 @@ class SetQueries:
         if isinstance(of, Best):
             yield _about("of"), self._number(of.of)
             writer = SetWriter(self.graph)
-            yield _about("with"), _counted(f"{{ {writer.measured(of.of, of.by, _X, writer.fresh())} }}", _X)
+            measured = f"{{ {writer.measured(of.of, of.by, _X, writer.fresh())} }}"
+            yield _about("with"), _counted(measured, _X)
+            if isinstance(of.by, ValueOf):
+                yield _about("values"), f"SELECT (COUNT(*) AS ?n) {{ {measured} }}"
             yield from self._any(of.of, of.by)
         if limit:
             yield _about("member"), self.members(of, limit)
 
     def _any(self, of: SetExpression, by: Measure) -> Iterator[tuple[str, str]]:
-        if isinstance(by, ValueOf):
+        if not isinstance(by, NumberOf):
             writer = SetWriter(self.graph)
-            yield _about("any"), _counted(f"{writer.group(of, _X)} {writer.walked(_X, by.path, writer.fresh())}", _X)
+            members = writer.group(of, _X)
+            yield _about("any"), _counted(f"{members} {writer.walked(_X, by.path, writer.fresh())}", _X)
+            yield _about("unfit"), _counted(f"{members} {writer.unfit(_X, by)}", _X)
 
     def members(self, of: SetExpression, limit: int | None) -> str:
         """Return the query for the first members `?x` of a set, with what they measure as `?m` if they are the best."""
@@ -135,6 +181,8 @@ class SetQueries:
     def _cells(self, of: SetExpression, column: Column, limit: int) -> str:
         writer = SetWriter(self.graph)
         members = f"{{ SELECT ?x {{ {{ {self.members(of, limit)} }} }} }}"
+        if isinstance(column, TotalOf):
+            return _totals(writer.added(members, column, _X, _X, _KEY), column.function)
         if isinstance(column, Ends):
             via = nodes_between(column.path, "?via")
             walked = writer.walked(_X, column.path, "?y", via)
@@ -143,16 +191,59 @@ class SetQueries:
         return f"SELECT ?x (COUNT(DISTINCT ?y) AS ?n) {{ {members} {counted} }} GROUP BY ?x"
 
     def _grouped(self, asked: Grouped, limit: int) -> Iterator[tuple[str, str]]:
-        writer, member = SetWriter(self.graph), "?member"
-        found = f"{writer.group(asked.of, member)} {writer.walked(member, asked.by, _X)}"
-        yield _about("count"), _counted(found, _X)
+        writer, total = SetWriter(self.graph), asked.total
+        found = self._in_groups(writer, asked)
         yield _about("of"), self._number(asked.of)
-        yield _about("with"), _counted(found, member)
+        yield _about("with"), _counted(found, _MEMBER)
+        if asked.part is not None:
+            yield (
+                _about("any"),
+                _counted(writer.group(asked.of, _MEMBER) + writer.walked(_MEMBER, asked.by, _X), _MEMBER),
+            )
+        if total is None:
+            yield _about("count"), _counted(found, _X)
+        else:
+            valued = f"{{ {self._valued(writer, found, total)} }}"
+            yield _about("count"), _counted(valued, _X)
+            yield _about("groups"), _counted(found, _X)
+            yield _about("measured"), _counted(valued, _MEMBER)
+            if isinstance(total, TotalOf):
+                yield _about("values"), f"SELECT (COUNT(*) AS ?n) {{ {valued} }}"
+                ends = f"{found} {writer.walked(_MEMBER, total.path, writer.fresh())}"
+                yield _about("fitting"), _counted(ends, _MEMBER)
+                yield _about("unfit"), _counted(f"{found} {writer.unfit(_MEMBER, total)}", _MEMBER)
         if limit:
-            yield _about("group"), f"{_groups(found, member, lowest=asked.lowest)} LIMIT {limit}"
+            yield _about("group"), self._groups(asked, limit)
+
+    def _in_groups(self, writer: SetWriter, asked: Grouped) -> str:
+        """Return the pattern of members of a set and the groups `?x` that they are in."""
+        members = writer.group(asked.of, _MEMBER)
+        if asked.part is None:
+            return f"{members} {writer.walked(_MEMBER, asked.by, _X)}"
+        date = writer.fresh()
+        return f"{members} {writer.walked(_MEMBER, asked.by, date)} {writer.up_to(date, asked.part, _X)}"
+
+    def _valued(self, writer: SetWriter, found: str, total: NumberOf | TotalOf) -> str:
+        """Return the query for the values of the members in groups."""
+        if isinstance(total, NumberOf):
+            return f"SELECT DISTINCT ?x {_MEMBER} ?key {{ {found} {writer.counted(_MEMBER, total.path, _KEY)} }}"
+        return writer.added(found, total, _MEMBER, _X, _KEY)
+
+    def _groups(self, asked: Grouped, limit: int | None) -> str:
+        """Return the query for the first groups, in their order."""
+        writer, total = SetWriter(self.graph), asked.total
+        found, direction = self._in_groups(writer, asked), "ASC" if asked.lowest else "DESC"
+        most = "" if limit is None else f" LIMIT {limit}"
+        if isinstance(total, TotalOf):
+            order = f" ORDER BY {direction}(?m) isLiteral(?x) {_BY_TEXT.format(_X)}"
+            return _totals(self._valued(writer, found, total), total.function, f"{order}{most}")
+        counted = _MEMBER if total is None else _KEY
+        found = found if total is None else f"{{ {self._valued(writer, found, total)} }}"
+        number = f"SELECT ?x (COUNT(DISTINCT {counted}) AS ?n) {{ {found} }} GROUP BY ?x"
+        return f"{number} ORDER BY {direction}(?n) isLiteral(?x) {_BY_TEXT.format(_X)}{most}"
 
     def _aggregated(self, asked: Aggregated) -> Iterator[tuple[str, str]]:
-        writer, key = SetWriter(self.graph), "?key"
+        writer, key = SetWriter(self.graph), _KEY
         if isinstance(asked.by, ValueOf):
             # Adding 0 writes equal numbers alike, so that they are one.
             adds = asked.function in {"sum", "mean"}
@@ -218,9 +309,14 @@ def _counted(found: str, name: str) -> str:
     return f"SELECT (COUNT(DISTINCT {name}) AS ?n) {{ {found} }}"
 
 
-def _groups(found: str, member: str, *, lowest: bool) -> str:
-    number = f"SELECT ?x (COUNT(DISTINCT {member}) AS ?n) {{ {found} }} GROUP BY ?x"
-    return f"{number} ORDER BY {'ASC' if lowest else 'DESC'}(?n) isLiteral(?x) {_BY_TEXT.format(_X)}"
+def _totals(found: str, function: Function, order: str = "") -> str:
+    """Return the query for what the rows of each `?x` come to: `?m` over `?n`, of the least and the greatest `?y`."""
+    total = f"({FUNCTIONS[function]}({_KEY}) AS ?m)"
+    number = f"SELECT ?x {total} (COUNT(*) AS ?n) {{ {{ {found} }} }} GROUP BY ?x{order}"
+    if function not in _ENDS:
+        return number
+    ordered = order.partition(" LIMIT")[0]
+    return f"SELECT DISTINCT ?x ?m ?n ?y {{ {{ {number} }} {{ {found} }} FILTER({_KEY} = ?m) }}{ordered}"
 
 
 @dataclass(frozen=True, slots=True)
