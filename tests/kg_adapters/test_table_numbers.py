@@ -156,15 +156,38 @@ def test_a_row_that_is_only_called_a_total_stays(tmp_path: Path) -> None:
 KEYS = {"part.csv": "id,name\nA-1,Nut\nA-2,Bolt\n", "sale.csv": "no,part\n7,a-1\n8,A-2\n"}
 
 
-def test_keys_that_differ_in_case_only_are_told_and_joined_by_an_option(tmp_path: Path) -> None:
-    read = TablesRead(tmp_path, {"part.csv": KEYS["part.csv"], "sale.csv": "no,part\n7,a-1\n8, a -2\n"})
-    (doubt,) = read.reports["sale"].doubts
+def test_keys_that_differ_in_case_blanks_or_zeros_only_are_joined_and_told(tmp_path: Path) -> None:
+    read = TablesRead(tmp_path, {"part.csv": KEYS["part.csv"], "sale.csv": "no,part\n7,a-1\n8,A -2\n9,A-1\n"})
+    assert [line for line in read.statements if " part e:" in line] == [
+        "sale:7 part e:A-1",
+        "sale:8 part e:A-2",
+        "sale:9 part e:A-1",
+    ]
+    told = "  part → part.id: all of 3 values, such as 'a-1'; 2 with other case, blanks or leading zeros "
+    assert f"{told}(--no-link sale.part)" in read.lines
+    (apart,) = TablesRead(tmp_path, KEYS, TableOptions(no_links=("sale.part",))).reports["sale"].doubts
+    assert (apart.columns, apart.option) == (("part",), "--link sale.part=part.id")
+
+
+def test_keys_of_another_type_are_joined_but_not_those_that_could_mean_two_rows(tmp_path: Path) -> None:
+    breeds = database(
+        "CREATE TABLE breed (code TEXT PRIMARY KEY, name TEXT)", "INSERT INTO breed VALUES ('0010', 'Collie')"
+    )
+    pets = {"pet.csv": "id,breed_code\n1,10\n2,10\n"}
+    assert "pet:1 breed_code breed:0010" in TablesRead(tmp_path, {"b.sqlite": breeds, **pets}).statements
+    two = {"part.csv": "id,name\nA-1,Nut\na-1,Bolt\n", "sale.csv": "no,part\n7,A-01\n"}
+    assert not any(" part e:" in line for line in TablesRead(tmp_path, two).statements)
+
+
+def test_few_keys_that_are_almost_ids_are_told_with_the_option_that_joins_them(tmp_path: Path) -> None:
+    table = {"part.csv": KEYS["part.csv"], "sale.csv": "no,part\n7,a-1\n8,B-9\n"}
+    (doubt,) = TablesRead(tmp_path, table).reports["sale"].doubts
     assert (
-        "2 of 2 values are ids of part.id, some with other case, blanks or leading zeros, such as 'a-1' for 'A-1'"
+        "1 of 2 values are ids of part.id, some with other case, blanks or leading zeros, such as 'a-1' for"
         in doubt.why
     )
-    joined = TablesRead(tmp_path, KEYS, TableOptions(links=("sale.part=part.id",)))
-    assert [line for line in joined.statements if " part e:" in line] == ["sale:7 part e:A-1", "sale:8 part e:A-2"]
+    joined = TablesRead(tmp_path, table, TableOptions(links=("sale.part=part.id",)))
+    assert "sale:7 part e:A-1" in joined.statements
     assert not joined.reports["sale"].doubts
 
 
@@ -181,11 +204,30 @@ def test_nested_objects_with_a_name_and_equal_content_are_one(tmp_path: Path) ->
     assert read.reports["g.lines"].rows == 4
 
 
+def test_lists_that_repeat_a_value_are_told(tmp_path: Path) -> None:
+    records = [{"id": "a", "marks": [5, 5, 3]}, {"id": "b", "marks": [4]}]
+    (doubt,) = TablesRead(tmp_path, {"g.json": json.dumps(records)}).reports["g"].doubts
+    assert (doubt.columns, doubt.why) == (("marks",), "each value is kept once, though 1 list repeats some")
+
+
+def test_dates_of_one_column_may_be_more_or_less_precise_and_before_christ(tmp_path: Path) -> None:
+    cells = ["1911-06-03", "1911", "1887-11", "447 BCE", "79 CE", "4th century BCE"]
+    table = "id,made\n" + "".join(f"n{place},{cell}\n" for place, cell in enumerate(cells))
+    read = TablesRead(tmp_path, {"g.csv": table})
+    assert read.kinds("g") == {"made": "date (of any precision)"}
+    assert sorted(numbers(read, "g", "made")) == sorted(
+        [
+            *("1911-06-03 date", "1911 gYear", "1887-11 gYearMonth", "-0446 gYear", "0079 gYear"),
+            "-0399/-0300 http://id.loc.gov/datatypes/edtf/EDTF",
+        ]
+    )
+
+
 def test_a_declared_truth_value_is_one(tmp_path: Path) -> None:
     shop = database(
-        "CREATE TABLE shop (id INTEGER PRIMARY KEY, open BOOLEAN)", "INSERT INTO shop VALUES (1, 1), (2, 0)"
+        "CREATE TABLE shop (id INTEGER PRIMARY KEY, is_mobile BOOLEAN)", "INSERT INTO shop VALUES (1, 1), (2, 0)"
     )
-    assert numbers(TablesRead(tmp_path, {"s.sqlite": shop}), "shop", "open") == ["true boolean", "false boolean"]
+    assert numbers(TablesRead(tmp_path, {"s.sqlite": shop}), "shop", "is_mobile") == ["true boolean", "false boolean"]
 
 
 def test_the_values_of_a_column_become_entities_by_an_option_that_the_report_proposes(tmp_path: Path) -> None:

@@ -331,6 +331,14 @@ async def test_a_line_that_does_not_hold_or_is_not_clear_is_refused(
     assert said in (await call(local, "memory-append", settings, triples=[line])).text
 
 
+@pytest.mark.parametrize("expression", ["Where[Type[bike], Count[-bike_id] > 1]", "Top[Type[bike], -bike_id, 9]"])
+async def test_links_of_several_tables_that_are_counted_together_are_told(local: LocalAdapter, expression: str) -> None:
+    assert (
+        "-bike_id (relation:bike_id): 8 of trip (type:trip) and 7 of repair (type:repair)."
+        in (await call(local, "Compose", expression=expression)).text
+    )
+
+
 async def test_a_query_takes_all_that_a_name_or_an_id_names(fleet: KGAdapter) -> None:
     stations = await call(fleet, "Sparql", query='SELECT ?s { ?s @"region" @"go" }')
     owner = await call(fleet, "Sparql", query='SELECT ?o { @"go" @"owner" ?o }')

@@ -7,11 +7,12 @@ from typing import Final
 
 from kg_adapters.errors import InvalidSource
 from kg_adapters.folding import fold
-from kg_adapters.tables.links import Near, has_same_name, is_named_for
+from kg_adapters.tables.iris import ENTITY, own_space
+from kg_adapters.tables.links import SHARE, Near, Target, has_same_name, is_named_for
 from kg_adapters.tables.options import TableOptions, names_column
-from kg_adapters.tables.plan import LinkPlan, Plan, TablePlan, target_of
-from kg_adapters.tables.survey import TableSurvey
-from kg_adapters.tables.values import MISSING
+from kg_adapters.tables.plan import LinkPlan, Plan, TablePlan, target_of, without_linked_values
+from kg_adapters.tables.survey import NAMES, TableSurvey
+from kg_adapters.tables.values import MISSING, TEXT
 from kg_boundary.shown import in_quotes
 
 _ZEROS: Final = re.compile(r"(?<![\d.,])0+(?=\d)")
@@ -29,6 +30,7 @@ class NearLink:
         to: The place of the table with the ids.
         key: The place of the ids there.
         wanted: Whether an option demands that it leads there.
+        may_join: Whether it may lead there without one.
     """
 
     table: int
@@ -36,6 +38,7 @@ class NearLink:
     to: int
     key: int
     wanted: bool
+    may_join: bool
 
 
 def near_links(tables: Sequence[TableSurvey], plans: Sequence[Plan], options: TableOptions) -> Iterator[NearLink]:
@@ -55,7 +58,11 @@ def near_links(tables: Sequence[TableSurvey], plans: Sequence[Plan], options: Ta
                 wanted = bool(option) and names_column(option, target.table, target.column)
                 named = is_named_for(survey.name, target) or has_same_name(survey.name, target)
                 if wanted or (named and not option and (to, key) != (place, each)):
-                    yield NearLink(place, each, to, key, wanted)
+                    kinds = options.kind_of(tables[place].name, column.name)
+                    names = column.role == "label" and survey.plain in NAMES
+                    free = column.role in {"link", "value", "label"} and not names and not kinds
+                    may_join = free and options.may_link(tables[place].name, column.name)
+                    yield NearLink(place, each, to, key, wanted, may_join)
 
 
 def with_near(
@@ -81,8 +88,8 @@ def with_near(
         if mine is None or ids is None or not isinstance(plan, TablePlan):
             continue
         said = [cell for cell in mine if cell not in MISSING]
-        spelled = _spelled(said, ids)
-        matched = sum(cell in set(ids) for cell in said) + len(spelled)
+        spelled, exact = _spelled(said, ids), set(ids)
+        matched = sum(cell in exact for cell in said) + len(spelled)
         target = target_of(tables[link.to], link.key)
         to = f"{target.table}.{target.column}"
         column = plan.columns[link.column]
@@ -93,13 +100,22 @@ def with_near(
             )
         if not spelled or matched < _LEAST_SHARE * len(said):
             continue
-        if link.wanted and column.link is not None:
-            column = replace(column, link=_joined(column.link, spelled, matched))
+        old = column.link or _unmatched_link(target, [cell for cell in said if cell not in exact], len(said))
+        sure = matched >= SHARE * len(said) and link.may_join
+        if link.wanted or sure:
+            column = replace(column, role="link", kind=TEXT, is_value=False, link=_joined(old, spelled, matched))
         else:
             column = replace(column, near=Near(to, len(said), matched, next(iter(spelled.items()))))
         columns = tuple(column if each == link.column else other for each, other in enumerate(plan.columns))
         found[link.table] = replace(plan, columns=columns)
-    return tuple(found)
+    return without_linked_values(found)
+
+
+def _unmatched_link(target: Target, unmatched: Sequence[str], distinct: int) -> LinkPlan:
+    """Return a link of a column to ids, given those of its distinct cells that are none."""
+    space = own_space(target.table) if target.own else ENTITY
+    rest = frozenset(map(hash, unmatched))
+    return LinkPlan(target.table, target.column, space, distinct, distinct - len(rest), unmatched=rest)
 
 
 def _joined(link: LinkPlan, spelled: Mapping[str, str], matched: int) -> LinkPlan:

@@ -199,9 +199,7 @@ class _Planning:
             self._edge_plan(table, self._edges[place]) if place in self._edges else self._table_plan(place)
             for place, table in enumerate(self._tables)
         ]
-        rows = [plan for plan in plans if isinstance(plan, TablePlan)]
-        links = {column.name for plan in rows for column in plan.columns if column.link is not None}
-        return tuple(_without_values(plan, links) if isinstance(plan, TablePlan) else plan for plan in plans)
+        return tuple(plans)
 
     def _candidates(self, table: TableSurvey) -> Iterator[int]:
         """Yield the columns that may hold the ids of rows; that which was chosen alone."""
@@ -415,8 +413,14 @@ def target_of(table: TableSurvey, place: int) -> Target:
     return Target(table.name, column.name, ids, column.counted, own)
 
 
+def without_linked_values(plans: Sequence[Plan]) -> tuple[Plan, ...]:
+    """Return plans in which ids are no values that are called like links to them."""
+    rows = [plan for plan in plans if isinstance(plan, TablePlan)]
+    links = {column.name for plan in rows for column in plan.columns if column.link is not None}
+    return tuple(_without_values(plan, links) if isinstance(plan, TablePlan) else plan for plan in plans)
+
+
 def _without_values(plan: TablePlan, links: Collection[str]) -> TablePlan:
-    """Return a plan in which ids are no values that are called like links to them."""
     columns = (
         replace(each, is_value=False) if each.role == "id" and each.name in links else each for each in plan.columns
     )

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import IO, Final, TypeAlias
 
@@ -36,6 +36,7 @@ class _Growing:
         numbers: The keys with numbers as such, not as texts.
         count: How many rows it has.
         repeats: How many further records are equal to one of these.
+        uneven: By key, how many lists hold a value more than once.
     """
 
     def __init__(self, name: str, *, nested: bool) -> None:
@@ -50,6 +51,7 @@ class _Growing:
         self._characters = 0
         self.count = 0
         self.repeats = Repeats()
+        self.uneven: dict[str, int] = {}
 
     def place(self, key: str, leads_to: str = "") -> int:
         """Return the column of a key; nested values have a separate column."""
@@ -65,6 +67,13 @@ class _Growing:
         if leads_to:
             self.links[header] = (leads_to, "")
         return len(self._headers) - 1
+
+    def note(self, key: str, value: Json, texts: Sequence[str]) -> None:
+        """Note whether a value has numbers as such, and whether its texts repeat."""
+        if key not in self.numbers and any(map(_is_number, value if isinstance(value, list) else [value])):
+            self.numbers.add(key)
+        if len(texts) > 1 and len(set(texts)) < len(texts):
+            self.uneven[key] = self.uneven.get(key, 0) + 1
 
     def append(self, line: int, row: dict[int, str]) -> int:
         """Add a row, and return how many characters it has."""
@@ -99,6 +108,7 @@ class _Growing:
                 links=links,
                 exact=exact,
                 repeats=self.repeats,
+                uneven={headers[self.place(key)]: count for key, count in self.uneven.items()},
             )
             yield table, Batch(lines, columns, even=True)
 
@@ -169,8 +179,7 @@ class RecordTables:
                 texts = _main_name(value)
             if cell := self._cell(SEVERAL.join(texts), line, key):
                 row[table.place(key)] = cell
-                if key not in table.numbers and any(map(_is_number, value if isinstance(value, list) else [value])):
-                    table.numbers.add(key)
+                table.note(key, value, texts)
             if objects:
                 below = self._table(f"{table.name}.{key}", nested=True)
                 # In a list, equal objects may be several, such as the lines of orders.

@@ -32,6 +32,7 @@ class LinkReport:
         declared: Whether the source declares the link.
         nested: Whether it leads to what is nested in the row, not to ids.
         made: Whether it leads to entities that its values became.
+        spelled: How many values are ids but for case, blanks or leading zeros.
     """
 
     column: str
@@ -45,6 +46,7 @@ class LinkReport:
     declared: bool = False
     nested: bool = False
     made: bool = False
+    spelled: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,8 @@ class TableReport:
                 yield f"  {_header(link.column)} → {_header(link.to)}: {counted(link.values, 'nested object')}"
                 continue
             declared = ", as declared" if link.declared else ""
+            if link.spelled:
+                declared += f"; {link.spelled:,} with other case, blanks or leading zeros"
             several = _several(link.separator)
             yield (
                 f"  {_header(link.column)} → {_header(link.to)}: {share} of {counted(link.values, 'value')}, such as "
@@ -245,6 +249,7 @@ def _link_report(table: str, survey: ColumnSurvey, column: ColumnPlan, link: Lin
         link.declared,
         not link.column,
         bool(link.node_class),
+        len(link.spelled),
     )
 
 
@@ -292,6 +297,11 @@ def _doubts(table: TableSurvey, columns: Sequence[tuple[ColumnSurvey, ColumnPlan
             text, few, of = survey.odd
             why = f"text, though only {few:,} of {of:,} values looked at are no numbers, such as {in_quotes(text)}"
             yield LeftOut((column.name,), why, _flag("--column", f"{name}=number"))
+        if uneven := table.source.uneven.get(column.name):
+            yield LeftOut(
+                (column.name,),
+                f"each value is kept once, though {counted(uneven, 'list repeats', 'lists repeat')} some",
+            )
         if (near := column.near) is not None:
             why = f"{near.matched} of {near.distinct} values are ids of {_header(near.to)}, too few for a link"
             if near.spelled is not None:

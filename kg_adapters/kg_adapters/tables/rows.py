@@ -49,6 +49,7 @@ class SourceTable:
             hold the numbers of rows.
         joined: The headers of columns that are made of others.
         repeats: The further records that are equal to one of its rows, and not rows themselves.
+        uneven: How many cells of columns hold a value more than once, of which a graph keeps one.
     """
 
     name: str
@@ -64,6 +65,7 @@ class SourceTable:
     links: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     joined: tuple[str, ...] = ()
     repeats: Repeats = field(default_factory=Repeats)
+    uneven: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def place(self, row: int) -> str:
         """Return how messages name a row."""

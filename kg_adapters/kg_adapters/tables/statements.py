@@ -11,8 +11,9 @@ from kg_adapters.tables.numbers import unit_in
 from kg_adapters.tables.plan import ColumnPlan, LinkPlan, TablePlan
 from kg_adapters.tables.rows import Batch, SourceTable, blank_joined
 from kg_adapters.tables.survey import parted
-from kg_adapters.tables.values import MISSING, TEXT, fits, is_address, writer_of
+from kg_adapters.tables.values import ANY_DATE, MISSING, TEXT, fits, is_address, writer_of
 from kg_adapters.terms import XSD_STRING
+from kg_adapters.written_dates import written_date
 
 _MOST_CACHED: Final = 100_000
 
@@ -106,7 +107,7 @@ class TableWriter:
             return
         heads, tails = _said(nodes, cells, _NOTHING if column.kind == TEXT else MISSING)
         write = writer_of(column.kind)
-        if column.misfits or column.units:
+        if column.misfits or column.units or column.kind == ANY_DATE:
             yield from self._mixed(column, relation, heads, tails)
             return
         if write is not None:
@@ -132,6 +133,8 @@ def _value_of(column: ColumnPlan, cell: str, write: Callable[[str], str]) -> tup
     """Return the text of a value and its datatype, which is the unit of a quantity."""
     if column.misfits and not fits(column.kind, [cell]):
         return cell, TEXT.datatype
+    if column.kind == ANY_DATE and (date := written_date(cell, expected=True)) is not None:
+        return date.value, date.datatype.value
     # In a column with one unit, a number without it has the same.
     unit = column.units[0] if len(column.units) == 1 else unit_in(cell) if column.units else ""
     return write(cell), node_of(UNIT, unit) if unit else column.kind.datatype

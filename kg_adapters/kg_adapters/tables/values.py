@@ -11,6 +11,7 @@ from typing import Final
 from kg_adapters.files.rows import IRI
 from kg_adapters.tables.numbers import Mark, number_pattern, unit_in, written_number
 from kg_adapters.terms import XSD, XSD_STRING
+from kg_adapters.written_dates import written_date
 
 _MISSING: Final = frozenset(
     {
@@ -54,6 +55,9 @@ COMMA: Final = Kind(XSD + "decimal", "number", "with a decimal comma")
 DATE: Final = Kind(XSD + "date", "date")
 DAY_FIRST: Final = Kind(XSD + "date", "date", "day first")
 MONTH_FIRST: Final = Kind(XSD + "date", "date", "month first")
+ANY_DATE: Final = Kind(XSD + "date", "date", "of any precision")
+_YEAR_LIKE: Final = Kind(XSD + "gYear", "year", "or any number")
+"""What a year looks like, and many another number."""
 MONTH: Final = Kind(XSD + "gYearMonth", "month")
 MOMENT: Final = Kind(XSD + "dateTime", "date and time")
 YEAR: Final = Kind(XSD + "gYear", "year")
@@ -67,7 +71,7 @@ NUMBERS: Final = frozenset({*_NUMBERS, *AS_PEOPLE_WRITE})
 CHOSEN_KINDS: Final[Mapping[str, tuple[Kind, ...]]] = {
     "text": (TEXT,),
     "number": (*_NUMBERS, POINT, COMMA),
-    "date": (DATE, DAY_FIRST, MONTH_FIRST),
+    "date": (DATE, DAY_FIRST, MONTH_FIRST, ANY_DATE),
     "dmy": (DAY_FIRST,),
     "mdy": (MONTH_FIRST,),
     "month": (MONTH,),
@@ -92,6 +96,7 @@ _PATTERNS: Final[Mapping[Kind, str]] = {
     MONTH: r"\d{4}-(?:0[1-9]|1[0-2])",
     MOMENT: r"\d{4}-\d\d-\d\d[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?",
     YEAR: r"-?\d{3,4}",
+    _YEAR_LIKE: r"-?\d{1,4}",
     ADDRESS: rf"(?=https?://){IRI}",
 }
 _MOMENT: Final = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:[0-5]\d(?:\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?")
@@ -109,6 +114,8 @@ def fits(kind: Kind, cells: Collection[str]) -> bool:
     """Return whether all cells, none of them empty, are values of a kind."""
     if kind == TEXT or not cells:
         return True
+    if kind == ANY_DATE:
+        return all(written_date(cell, expected=True) is not None for cell in cells)
     # One search for all is several times as fast as one for each.
     joined = _BETWEEN.join(cells)
     if joined.count(_BETWEEN) != len(cells) - 1 or _all_of(kind).fullmatch(joined) is None:
@@ -191,6 +198,7 @@ _USUAL: Final[tuple[tuple[Kind, ...], ...]] = (
     (BOOLEAN,),
     _NUMBERS,
     *((kind,) for kind in (POINT, COMMA, DATE, DAY_FIRST, MONTH_FIRST, MONTH, MOMENT, ADDRESS)),
+    (_YEAR_LIKE, ANY_DATE),
 )
 """Chains of kinds: all values of a kind are also values of the next in its chain."""
 _MOST_UNITS: Final = 20
@@ -304,7 +312,7 @@ class KindSearch:
     def _kinds(self) -> Set[Kind]:
         """The kinds that are still possible, the likeliest first."""
         if not self._misfits:
-            return dict.fromkeys(chain[0] for chain in self._left).keys()
+            return dict.fromkeys(chain[0] for chain in self._left if chain[0] != _YEAR_LIKE).keys()
         return _fewest(self._misfits)
 
     @property
@@ -332,9 +340,9 @@ class KindSearch:
 
     def kind_with(self, mark: Mark) -> Kind:
         """Return the kind of all values so far, given the decimal mark of numbers that could have either."""
-        if self._codes or self.ambiguous or not self.count:
-            return TEXT
         kinds = list(self._kinds)
+        if (self._codes and BOOLEAN not in kinds) or self.ambiguous or not self.count:
+            return TEXT
         if kinds and self.is_open and not self._kinds.isdisjoint(AS_PEOPLE_WRITE):
             return next((kind for kind in kinds if kind == COMMA or mark == "."), kinds[0])
         return next(iter(kinds), TEXT)

@@ -32,8 +32,8 @@ from kg_adapters.set_requests import Aggregated, Computed, Listed, SetRequest, W
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import XSD, XSD_STRING, Iri, Literal
 from kg_adapters.values import compared_as, order_of, value_kind
+from kg_adapters.written_dates import written_date
 from kg_boundary.shown import in_quotes
-from kg_server.compose.dates import written_date
 from kg_server.compose.naming import count_of
 from kg_server.compose.routes import AGGREGATES, Way
 from kg_server.compose.syntax import Function as ComposeFunction

@@ -36,7 +36,18 @@ from kg_adapters.algebra import (
 from kg_adapters.models import Count, EdgeDirection
 from kg_adapters.profile import is_unit
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.set_requests import Aggregated, Cell, Column, Computed, Ends, Grouped, Listed, SetRequest, Tabled
+from kg_adapters.set_requests import (
+    Aggregated,
+    Cell,
+    Column,
+    Computed,
+    Ends,
+    Grouped,
+    Listed,
+    SetQuestion,
+    SetRequest,
+    Tabled,
+)
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import Iri, Literal
 from kg_adapters.values import compared_kind_of, unit_of, value_kind
@@ -303,18 +314,30 @@ async def _by_profile(graph: KGAdapter, among: SetExpression, path: HopPath) -> 
 
 async def _by_owner(graph: KGAdapter, asked: RemarkRequest) -> Sequence[Note]:
     """Return of which classes those are that one relation leads from, where they are counted together."""
-    match asked.question:
-        case Listed(Reached(_, path) as reached):
-            pass
-        case Tabled(of, (NumberOf(path),)):
-            reached = Reached(of, path)
+    notes: list[Note] = []
+    for reached in islice(_counted_together(asked.question), _MOST_CONDITIONS):
+        (first, *_), every = reached.path.hops[-1].steps or [None], reached.path.hops[-1]
+        if first is None or first.direction == "out" or every.repeated or len(every.steps or ()) > 1:
+            continue
+        if counted := await by_owner(graph, first.relation, reached):
+            notes.append((Over(first.relation, backwards=True), ": ", *counted, "."))
+    return notes
+
+
+def _counted_together(question: SetQuestion) -> Iterator[Reached]:
+    """Yield the sets of nodes that a question lists, or whose numbers it compares or ranks by."""
+    match question:
+        case Listed(Reached() as reached):
+            yield reached
+        case Listed(Best(of, NumberOf(path))) | Tabled(of, (NumberOf(path),)):
+            yield Reached(of, path)
+        case Listed(of):
+            while isinstance(of, Kept):
+                if isinstance(of.condition, Numbers):
+                    yield Reached(of.of, of.condition.path)
+                of = of.of
         case _:
-            return ()
-    (first, *_), every = path.hops[-1].steps or [None], path.hops[-1]
-    if first is None or first.direction == "out" or every.repeated or len(every.steps or ()) > 1:
-        return ()
-    counted = await by_owner(graph, first.relation, reached)
-    return [(Over(first.relation, backwards=True), ": ", *counted, ".")] if counted else ()
+            pass
 
 
 async def _texts_instead(graph: KGAdapter, of: SetExpression) -> Sequence[Note]:

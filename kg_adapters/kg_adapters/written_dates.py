@@ -1,4 +1,4 @@
-"""Dates as people write them in conditions."""
+"""Dates as people write them, in conditions and in tables."""
 
 import re
 from calendar import monthrange
