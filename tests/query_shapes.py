@@ -139,6 +139,7 @@ SHAPES: Mapping[str, Callable[[Queries], Built]] = {
     "NameQueries.of": _one(lambda queries: queries.names.of(ENTITIES, 5)),
     "NameQueries.scan": _named(lambda queries, text: queries.names.scan(text, iri("Town"), scanned=9, limit=5)),
     "NameQueries.indexed": _indexed,
+    "NameQueries.valued": lambda queries: (queries.names.valued([text], 5) for text in ("Kyoto", *HOSTILE)),
     "NameQueries.some": _one(lambda queries: queries.names.some(5)),
     "NameQueries.holding": _holding,
     "NameQueries.connectors": lambda queries: (

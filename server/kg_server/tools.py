@@ -149,8 +149,7 @@ class Tools:
     ) -> Annotated[CallToolResult, CandidatesResult]:
         """Find who or what a text, or each of a list, names or describes: people, places, things.
 
-        `match` is exact, close (misspelled), value (of what is shown), loose (similar only) or none. `type` keeps only
-        instances of a class.
+        `match` is exact, close (misspelled), value, loose or none. `type` keeps instances of a class.
         """
         await load("kg_server.naming.retrieval")
         from kg_server.naming.retrieval import grouped, retrieval

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import ClassVar, Final
 
 import anyio
 
@@ -50,7 +50,6 @@ from kg_adapters.surroundings import Surroundings
 from kg_adapters.terms import Fact, Iri, Node
 
 TIMEOUT_S: Final = 10.0
-_LIKE_ID: Final = re.compile(r"\S+")
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,12 @@ class SparqlAdapter:
 
     Args:
         parts: What it is made of.
+
+    Attributes:
+        local_part_form: What texts may be the local parts of ids that nothing but a request tells.
     """
+
+    local_part_form: ClassVar[re.Pattern[str]] = re.compile(r"\S+")
 
     def __init__(self, parts: SparqlParts) -> None:
         queries = parts.queries
@@ -202,7 +206,7 @@ class SparqlAdapter:
 
     async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
         found = await self._search.search(text, limit=limit, type=type)
-        if type is not None or not _LIKE_ID.fullmatch(text):
+        if type is not None or not self.local_part_form.fullmatch(text):
             return found
         named = {each.entity for each in found if each.score == 1.0}
         # What has this id may also have another name.

@@ -271,7 +271,7 @@ class _Planning:
             each
             for each, column in enumerate(columns)
             if (link := column.link) is not None
-            and (link.declared or self._options.link_of(table.name, table.names[each]))
+            and (link.declared or self._options.link_of(table.name, table.columns[each].name))
         }
         label = next((each for name in NAMES for each in others if plain[each] == name and each not in linked), None)
         parts = [each for names in _FULL_NAME for each in others if plain[each] in names]
@@ -305,7 +305,7 @@ class _Planning:
 
     def _is_chosen(self, table: TableSurvey, place: int) -> bool:
         """Return whether it was said that a column holds something else than texts or names."""
-        name = table.names[place]
+        name = table.columns[place].name
         made = self._options.makes_nodes(table.name, name)
         return made or not {TEXT}.issuperset(self._options.kind_of(table.name, name))
 

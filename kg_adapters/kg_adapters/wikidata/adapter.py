@@ -1,6 +1,7 @@
 """The adapter over Wikidata: the query service for edges and values, the web API for names and merges."""
 # ruff: noqa: D102 - what an adapter's methods do is documented on the protocol
 
+import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -30,6 +31,9 @@ class WikidataService(SparqlAdapter):
         parts: What it is made of.
         reader: Reads features.
     """
+
+    # Its ids all have a digit.
+    local_part_form = re.compile(r"\S*[0-9]\S*")
 
     def __init__(self, parts: SparqlParts, reader: FeatureReader) -> None:
         super().__init__(parts)
