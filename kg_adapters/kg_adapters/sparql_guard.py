@@ -37,11 +37,18 @@ _NOTES: Final[Mapping[str, str]] = {
     "Prefix not found": "a prefix is not declared: add PREFIX name: <http://…>",
     "IRI parsing failed": "an IRI is not absolute or holds a character that IRIs cannot: write <http://…>",
 }
-_UNBOUND: Final = "The SELECT contains a variable that is unbound"
 _GROUPING: Final = (
     "with GROUP BY or an aggregate, SELECT may name only grouped variables and aggregates, "
     "as in SELECT ?x (COUNT(?y) AS ?n) … GROUP BY ?x"
 )
+_GROUPED_PART: Final = (
+    "with GROUP BY or an aggregate, an expression in SELECT may hold only grouped variables and aggregates. Name it "
+    "where it is grouped, as in SELECT ?m (COUNT(?y) AS ?n) … GROUP BY (MONTH(?date) AS ?m)"
+)
+_UNBOUND: Final[Mapping[str, str]] = {
+    "The SELECT contains a variable that is unbound": _GROUPING,
+    "The SELECT contains an expression with a variable that is unbound": _GROUPED_PART,
+}
 _MAX_EXPECTED: Final = 8
 _MAX_SHOWN: Final = 120
 
@@ -87,8 +94,9 @@ def read_engine_error(text: str, message: str) -> SyntaxProblem:
         return SyntaxProblem(None, message.partition("\n")[0][:_MAX_SHOWN])
     expected = message[place.end() :]
     at = _offset(text, int(place[1]), int(place[2]))
-    if _UNBOUND in expected:
-        return SyntaxProblem(None, _GROUPING)
+    ungrouped = next((note for sign, note in _UNBOUND.items() if sign in expected), None)
+    if ungrouped is not None:
+        return SyntaxProblem(None, ungrouped)
     note = next((note for sign, note in _NOTES.items() if sign in expected), None)
     if note is not None:
         return SyntaxProblem(at, note)

@@ -8,7 +8,7 @@ import pytest
 from kg_adapters.errors import BackendError, InvalidRequest
 from kg_adapters.sparql.check_worker import check
 from kg_adapters.sparql.checking import QueryChecker, ReadOnlyQuery
-from kg_adapters.sparql_guard import SyntaxProblem, read_engine_error
+from kg_adapters.sparql_guard import SyntaxProblem, engine_problem, read_engine_error
 from kg_adapters.testing import EXAMPLE, iri
 
 GRAPH = "http://example.org/graph"
@@ -161,3 +161,17 @@ def test_the_first_line_begins_with_the_first_character() -> None:
     assert SyntaxProblem(0, "odd").describe("?ask\n") == " at line 1, column 1: odd\n?ask\n^"
     assert SyntaxProblem(0, "odd").describe("\n?ask") == " at line 1, column 1: odd\n\n^"
     assert SyntaxProblem(1, "odd").describe("\n?ask") == " at line 2, column 1: odd\n?ask\n^"
+
+
+@pytest.mark.parametrize(
+    ("query", "form"),
+    [
+        ("SELECT ?x (COUNT(?y) AS ?n) { ?x ?p ?y }", "GROUP BY ?x"),
+        ("SELECT (MONTH(?d) AS ?m) { ?x ?p ?d } GROUP BY (MONTH(?d))", "GROUP BY (MONTH(?date) AS ?m)"),
+    ],
+)
+def test_what_is_not_grouped_is_told_with_the_form_that_groups_it(query: str, form: str) -> None:
+    problem = engine_problem(query, {})
+    assert problem is not None
+    assert problem.what.startswith("with GROUP BY or an aggregate, ")
+    assert problem.what.endswith(form)

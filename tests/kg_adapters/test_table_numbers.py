@@ -239,3 +239,9 @@ def test_the_values_of_a_column_become_entities_by_an_option_that_the_report_pro
         "buyer:Bo rdf:type type:buyer",
     }
     assert "buyer buyer:Ann%20Lee" in read.about("g:3")
+
+
+def test_options_that_change_nothing_are_told(tmp_path: Path) -> None:
+    options = TableOptions(splits=("town=;",), no_links=("town", "all"))
+    doubts = TablesRead(tmp_path, {"g.csv": "id,town\na,Aa\nb,Bb\nc,Aa\n"}, options).reports["g"].doubts
+    assert [each.why.partition(",")[0] for each in doubts] == ["--split changes nothing", "--no-link changes nothing"]

@@ -105,7 +105,9 @@ def with_near(
         if link.wanted or sure:
             column = replace(column, role="link", kind=TEXT, is_value=False, link=_joined(old, spelled, matched))
         else:
-            column = replace(column, near=Near(to, len(said), matched, next(iter(spelled.items()))))
+            idle = tuple(option for option in column.idle if option != "--no-link")
+            near = Near(to, len(said), matched, next(iter(spelled.items())))
+            column = replace(column, near=near, idle=idle)
         columns = tuple(column if each == link.column else other for each, other in enumerate(plan.columns))
         found[link.table] = replace(plan, columns=columns)
     return without_linked_values(found)

@@ -89,6 +89,7 @@ class ColumnPlan:
         units: The signs of money and percent in its cells.
         misfits: How many of its cells are not of its kind, which was chosen; they are texts.
         is_value: Whether it is a value of its row; a column of ids may be one too.
+        idle: The options about it that change nothing.
     """
 
     name: str
@@ -101,6 +102,7 @@ class ColumnPlan:
     units: tuple[str, ...] = ()
     misfits: int = 0
     is_value: bool = False
+    idle: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +268,9 @@ class _Planning:
         table, key = self._tables[place], self._keys[place]
         plain = [column.plain for column in table.columns]
         others = [each for each in range(len(plain)) if each != key and not self._is_chosen(table, each)]
-        columns = [self._column(place, each) for each in range(len(plain))]
+        columns = [
+            replace(self._column(place, each), idle=tuple(self._idle(place, each))) for each in range(len(plain))
+        ]
         linked = {
             each
             for each, column in enumerate(columns)
@@ -297,7 +301,9 @@ class _Planning:
         ]
         for each in (key, label):
             if each is not None and each not in linked and self._is_value(table, table.columns[each]):
-                columns[each] = replace(_value(table.columns[each]), role=roles[each], near=columns[each].near)
+                columns[each] = replace(
+                    _value(table.columns[each]), role=roles[each], near=columns[each].near, idle=columns[each].idle
+                )
         own = key is None or target_of(table, key).own
         space = own_space(table.name) if own else ENTITY
         left_out = frozenset[int]() if self._options.keep_totals else frozenset(row.line for row in table.odd.left_out)
@@ -339,6 +345,17 @@ class _Planning:
             near = near_match(table.name, column, self._shared[place, each]) if may_link else None
             return replace(_value(column), separator=separator, near=near)
         return ColumnPlan(column.name, "link", TEXT, match.separator, _link(table, column, match))
+
+    def _idle(self, place: int, each: int) -> Iterator[str]:
+        """Yield the options about a column that change nothing."""
+        table, column = self._tables[place], self._tables[place].columns[each]
+        if self._options.separator_of(table.name, column.name) and not column.split:
+            yield "--split"
+        named = any(names_column(text, table.name, column.name) for text in self._options.no_links)
+        if named and column.name not in table.source.links:
+            found = best_match(table.name, column, self._shared[place, each], _SEPARATORS)
+            if found is None:
+                yield "--no-link"
 
     def _certain_link(self, table: TableSurvey, column: ColumnSurvey) -> LinkPlan | None:
         """Return where a column leads to what is nested in its rows, or to entities that its values become."""

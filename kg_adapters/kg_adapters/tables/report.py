@@ -279,6 +279,10 @@ def _recurs(survey: ColumnSurvey, column: ColumnPlan) -> bool:
     return column.role == "value" and column.kind == TEXT and not column.separator and 1 < distinct * 2 <= survey.count
 
 
+_IDLE: Final = {"--split": "no value holds what it says", "--no-link": "no value is an id of a row"}
+"""Why options change nothing."""
+
+
 def _doubts(table: TableSurvey, columns: Sequence[tuple[ColumnSurvey, ColumnPlan]]) -> Iterator[LeftOut]:
     """Yield what may have been misread in columns."""
     for survey, column in columns:
@@ -297,6 +301,8 @@ def _doubts(table: TableSurvey, columns: Sequence[tuple[ColumnSurvey, ColumnPlan
             text, few, of = survey.odd
             why = f"text, though only {few:,} of {of:,} values looked at are no numbers, such as {in_quotes(text)}"
             yield LeftOut((column.name,), why, _flag("--column", f"{name}=number"))
+        for option in column.idle:
+            yield LeftOut((column.name,), f"{option} changes nothing, since {_IDLE[option]}")
         if uneven := table.source.uneven.get(column.name):
             yield LeftOut(
                 (column.name,),

@@ -69,6 +69,7 @@ class ColumnSurvey:
         worded: How many of a sample of cells are words, not codes or numbers, as a share.
         examples: The first distinct cells.
         several: Whether cells of records hold several values.
+        split: Whether any cell holds what an option says separates values.
         repeat: The lines of the first two rows with the same cell, where the column is called as ids are.
         joined: Whether it is made of other columns.
         reading: How its numbers are read, if they are numbers.
@@ -90,6 +91,7 @@ class ColumnSurvey:
     worded: float = 0.0
     examples: tuple[str, ...] = ()
     several: bool = False
+    split: bool = False
     repeat: tuple[int, int] | None = None
     joined: bool = False
     reading: NumberReading | None = None
@@ -294,6 +296,7 @@ class _ColumnSearch:
                 for text in examples[:_EXAMPLES]
             ),
             self._several and self._separator == SEVERAL,
+            self._several and self._separator != SEVERAL,
             _first_repeat(self._order, lines[-len(self._order) :]) if self._order else None,
             self._joined,
             None if mark is None else self._reading(mostly or kind, examples, mark),
