@@ -3,13 +3,13 @@
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from kg_adapters.tables.edges import EdgePlan, EdgeSurvey
 from kg_adapters.tables.plan import ColumnPlan, LinkPlan, Plan, TablePlan, repeated_id
 from kg_adapters.tables.rows import SEVERAL
 from kg_adapters.tables.survey import WHOLE, ColumnSurvey, TableSurvey
-from kg_adapters.tables.values import TEXT
+from kg_adapters.tables.values import BOOLEAN, TEXT
 from kg_boundary.shown import counted, in_quotes, listed, shown_within
 
 _LONGEST_HEADER: Final = 60
@@ -57,11 +57,13 @@ class LeftOut:
         columns: The columns, or the rows.
         why: What was done with them, and why.
         option: The option that changes it; nothing where there is none.
+        part: What of the table it is about.
     """
 
     columns: tuple[str, ...]
     why: str
     option: str = ""
+    part: Literal["numbers", "links", "rows", "options"] = "rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +117,21 @@ class TableReport:
         yield f"{self.path}: {self._rows()}."
         if self.numbers:
             yield f"  numbers: {listed((f'{_header(name)} ({told})' for name, told in self.numbers), ', ')}"
-        yield from map(_left_line, self.doubts)
+        yield from self._doubts("numbers")
+        if whole:
+            yield from self._links()
+        yield from self._doubts("links")
         if self.repeated:
             yield f"  {self.repeated}"
+        yield from self._doubts("rows")
+        yield from self._doubts("options")
         if whole:
             yield from self._rest()
 
-    def _rest(self) -> Iterator[str]:
-        """Yield the lines of links and of other columns."""
+    def _doubts(self, part: str) -> Iterator[str]:
+        yield from (_left_line(each) for each in self.doubts if each.part == part)
+
+    def _links(self) -> Iterator[str]:
         for link in self.links:
             share = f"{link.share:.0%}".replace("100%", "all" if link.matched == link.values else ">99%")
             rest = link.values - link.matched
@@ -141,8 +150,10 @@ class TableReport:
                 f"  {_header(link.column)} → {_header(link.to)}: {share} of {counted(link.values, 'value')}, such as "
                 f"{in_quotes(link.example)}{several}{declared}{behind} ({_option(link.undo)})"
             )
+
+    def _rest(self) -> Iterator[str]:
         told = dict(self.numbers)
-        for kind, names in self.columns:
+        for kind, names in sorted(self.columns, key=lambda each: each[0] != BOOLEAN.name):
             if others := [name for name in names if name not in told]:
                 yield f"  {kind}: {listed(map(_header, others), ', ')}"
         yield from map(_left_line, self.left_out)
@@ -290,19 +301,19 @@ def _doubts(table: TableSurvey, columns: Sequence[tuple[ColumnSurvey, ColumnPlan
         if column.is_value and reading is not None and reading.is_guess:
             other = "1.200,00" if reading.mark == "." else "1,200.00"
             why = f"numbers that could also be read as {reading.other}, which nothing in the file decides"
-            yield LeftOut((column.name,), why, _flag("--numbers", f"{name}={other}"))
+            yield LeftOut((column.name,), why, _flag("--numbers", f"{name}={other}"), "numbers")
         if wrong.count:
             place = f"such as {in_quotes(wrong.example)}" + (
                 f" in {table.source.unit} {wrong.line:,}" if wrong.line else ""
             )
             why = f"{counted(wrong.count, 'value is', 'values are')} no {column.kind.name} and kept as text, {place}"
-            yield LeftOut((column.name,), why)
+            yield LeftOut((column.name,), why, part="numbers")
         if column.is_value and survey.odd is not None:
             text, few, of = survey.odd
             why = f"text, though only {few:,} of {of:,} values looked at are no numbers, such as {in_quotes(text)}"
-            yield LeftOut((column.name,), why, _flag("--column", f"{name}=number"))
+            yield LeftOut((column.name,), why, _flag("--column", f"{name}=number"), "numbers")
         for option in column.idle:
-            yield LeftOut((column.name,), f"{option} changes nothing, since {_IDLE[option]}")
+            yield LeftOut((column.name,), f"{option} changes nothing, since {_IDLE[option]}", part="options")
         if uneven := table.source.uneven.get(column.name):
             yield LeftOut(
                 (column.name,),
@@ -314,7 +325,7 @@ def _doubts(table: TableSurvey, columns: Sequence[tuple[ColumnSurvey, ColumnPlan
                 cell, key = map(in_quotes, near.spelled)
                 how = f"some with other case, blanks or leading zeros, such as {cell} for {key}"
                 why = f"{near.matched} of {near.distinct} values are ids of {_header(near.to)}, {how}"
-            yield LeftOut((column.name,), why, _flag("--link", f"{name}={near.to}"))
+            yield LeftOut((column.name,), why, _flag("--link", f"{name}={near.to}"), "links")
 
 
 def _odd_rows(table: TableSurvey, plan: TablePlan) -> Iterator[LeftOut]:
