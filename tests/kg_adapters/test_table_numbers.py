@@ -130,6 +130,12 @@ def test_a_row_that_sums_those_above_is_left_out_and_told(tmp_path: Path) -> Non
     assert "  rows that look like totals count as any other: line 4, 'Total'" in kept.lines
 
 
+def test_codes_of_which_most_are_numbers_stay_codes(tmp_path: Path) -> None:
+    rows = "".join(f"n{place},{code}\n" for place, code in enumerate(["1001", "1002", "1003", "1004", "A-5"]))
+    read = TablesRead(tmp_path, {"g.csv": f"id,sku\n{rows}"})
+    assert numbers(read, "g", "sku") == ["1001", "1002", "1003", "1004", "A-5"]
+
+
 def test_a_remark_below_a_table_is_left_out_and_told(tmp_path: Path) -> None:
     read = TablesRead(tmp_path, {"g.csv": "team,points,town\nAjax,5,A\nReal Oviedo,,\nSource: the league,,\n"})
     assert read.reports["g"].rows == 2

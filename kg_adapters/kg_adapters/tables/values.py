@@ -277,6 +277,11 @@ class KindSearch:
             for kind in self._nearly
             if not fits(kind, values)
         }
+        none = set[str].intersection(*map(set, odd.values())) if len(odd) == len(AS_PEOPLE_WRITE) else set[str]()
+        if any(map(str.isdecimal, "".join(none))):
+            # These are codes, or numbers that only people can read.
+            self._nearly = {}
+            return
         if odd and self._nearly is _NONE_YET:
             self._nearly = {kind: Misfits() for kind in AS_PEOPLE_WRITE}
         for kind, wrong in odd.items():
