@@ -171,6 +171,7 @@ def test_keys_that_differ_in_case_blanks_or_zeros_only_are_joined_and_told(tmp_p
     ]
     told = "  part → part.id: all of 3 values, such as 'a-1'; 2 with other case, blanks or leading zeros "
     assert f"{told}(--no-link sale.part)" in read.lines
+    assert not read.reports["sale"].doubts
     (apart,) = TablesRead(tmp_path, KEYS, TableOptions(no_links=("sale.part",))).reports["sale"].doubts
     assert (apart.columns, apart.option) == (("part",), "--link sale.part=part.id")
 

@@ -103,7 +103,8 @@ def with_near(
         old = column.link or _unmatched_link(target, [cell for cell in said if cell not in exact], len(said))
         sure = matched >= SHARE * len(said) and link.may_join
         if link.wanted or sure:
-            column = replace(column, role="link", kind=TEXT, is_value=False, link=_joined(old, spelled, matched))
+            joined = _joined(old, spelled, matched)
+            column = replace(column, role="link", kind=TEXT, is_value=False, link=joined, near=None)
         else:
             idle = tuple(option for option in column.idle if option != "--no-link")
             near = Near(to, len(said), matched, next(iter(spelled.items())))
