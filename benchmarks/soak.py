@@ -98,7 +98,7 @@ _CAUSE: Final = re.compile(
 )
 _IN_PART: Final = re.compile(r"Without evidence: |What it rests on was not found|did not come in time| \| error: ")
 """The words of an answer of which a part failed, or whose evidence or details did not come."""
-_STEP: Final = re.compile(r"\b(?:[Aa]sk (?:again|for less)|[Cc]heck|Change)\b")
+_STEP: Final = re.compile(r"\b(?:[Aa]sk (?:again|for less)|[Cc]heck|Change|raise the setting)\b")
 
 
 @dataclass(frozen=True, slots=True)
