@@ -216,7 +216,7 @@ def asked(agent: AgentName, dice: random.Random) -> Question:
     [
         ("oda", written(TURNS), 1, {"iterations"}),
         ("graph-counselor", written(STEPS), 1, {"steps", "reflections"}),
-        ("tools", calling, 0, {"turns", "calls", "functions", "cut"}),
+        ("tools", calling, 0, {"turns", "calls", "functions", "cut", "unasked"}),
     ],
 )
 async def test_two_hundred_conversations_of_rubbish_end_with_a_reason_and_end_so_again(
