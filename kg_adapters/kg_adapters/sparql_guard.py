@@ -37,17 +37,10 @@ _NOTES: Final[Mapping[str, str]] = {
     "Prefix not found": "a prefix is not declared: add PREFIX name: <http://…>",
     "IRI parsing failed": "an IRI is not absolute or holds a character that IRIs cannot: write <http://…>",
 }
-_GROUPING: Final = (
-    "with GROUP BY or an aggregate, SELECT may name only grouped variables and aggregates, "
-    "as in SELECT ?x (COUNT(?y) AS ?n) … GROUP BY ?x"
-)
-_GROUPED_PART: Final = (
-    "with GROUP BY or an aggregate, an expression in SELECT may hold only grouped variables and aggregates. Name it "
-    "where it is grouped, as in SELECT ?m (COUNT(?y) AS ?n) … GROUP BY (MONTH(?date) AS ?m)"
-)
+_GROUPED: Final = "with GROUP BY or an aggregate, SELECT may name only grouped variables and aggregates, as in SELECT"
 _UNBOUND: Final[Mapping[str, str]] = {
-    "The SELECT contains a variable that is unbound": _GROUPING,
-    "The SELECT contains an expression with a variable that is unbound": _GROUPED_PART,
+    "contains a variable that is unbound": f"{_GROUPED} ?x (COUNT(?y) AS ?n) … GROUP BY ?x",
+    "contains an expression with a variable that": f"{_GROUPED} ?m (COUNT(?y) AS ?n) … GROUP BY (MONTH(?date) AS ?m)",
 }
 _MAX_EXPECTED: Final = 8
 _MAX_SHOWN: Final = 120

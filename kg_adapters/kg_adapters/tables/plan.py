@@ -277,15 +277,7 @@ class _Planning:
             if (link := column.link) is not None
             and (link.declared or self._options.link_of(table.name, table.columns[each].name))
         }
-        label = next((each for name in NAMES for each in others if plain[each] == name and each not in linked), None)
-        parts = [each for names in _FULL_NAME for each in others if plain[each] in names]
-        # A person's title is no name.
-        full_name = tuple(parts) if len(parts) == len(_FULL_NAME) and (label is None or plain[label] == "title") else ()
-        if full_name:
-            label = None
-        elif label is None and not table.source.nested and not (key is not None and _are_names(table.columns[key])):
-            # Names come first, or right after the id; in later columns, descriptions may be distinct too.
-            label = next((each for each in others[:1] if _names_rows(table, each, columns[each])), None)
+        label, full_name = self._names_of(place, columns, others, linked)
         roles: dict[int | None, Role] = {
             next((each for each in others if plain[each] in _DESCRIPTIONS), None): "description",
             label: "label",
@@ -308,6 +300,23 @@ class _Planning:
         space = own_space(table.name) if own else ENTITY
         left_out = frozenset[int]() if self._options.keep_totals else frozenset(row.line for row in table.odd.left_out)
         return TablePlan(tuple(columns), key, space, table.joined, full_name, left_out)
+
+    def _names_of(
+        self, place: int, columns: Sequence[ColumnPlan], others: Sequence[int], linked: Collection[int]
+    ) -> tuple[int | None, tuple[int, ...]]:
+        """Return the column that names rows, or those that do so together, of columns that are no ids."""
+        table, key = self._tables[place], self._keys[place]
+        plain = [column.plain for column in table.columns]
+        label = next((each for name in NAMES for each in others if plain[each] == name and each not in linked), None)
+        parts = [each for names in _FULL_NAME for each in others if plain[each] in names]
+        # A person's title is no name.
+        full_name = tuple(parts) if len(parts) == len(_FULL_NAME) and (label is None or plain[label] == "title") else ()
+        if full_name:
+            label = None
+        elif label is None and not table.source.nested and not (key is not None and _are_names(table.columns[key])):
+            # Names come first, or right after the id; in later columns, descriptions may be distinct too.
+            label = next((each for each in others[:1] if _names_rows(table, each, columns[each])), None)
+        return label, full_name
 
     def _is_chosen(self, table: TableSurvey, place: int) -> bool:
         """Return whether it was said that a column holds something else than texts or names."""
