@@ -77,6 +77,15 @@ class Vocabulary:
         # Tags compare without case.
         object.__setattr__(self, "languages", tuple(language.lower() for language in self.languages))
 
+    def written_with(self, prefixes: Prefixes) -> "Vocabulary":
+        """Return it with those relations that type for which there are prefixes; with all where there are none."""
+        namespaces = tuple(prefixes.namespaces.values())
+
+        def known(relations: tuple[Iri, ...]) -> tuple[Iri, ...]:
+            return tuple(each for each in relations if each.value.startswith(namespaces)) or relations
+
+        return replace(self, types=known(self.types), subclasses=known(self.subclasses))
+
     @property
     def unwalked(self) -> frozenset[Iri]:
         """The relations that path search leaves out when it avoids hubs."""

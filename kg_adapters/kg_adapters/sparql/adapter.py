@@ -97,8 +97,9 @@ class SparqlAdapter:
     """Answers from one endpoint, by as few requests as can be.
 
     A blank node of an answer can be asked about only where the engine keeps its name (`Dialect.blank_nodes`). Elsewhere
-    the answer includes its facts: `neighbors` and `surroundings` return them while the adapter caches them, by no
-    further request; other calls leave it out like an unknown entity, and the prefixes refuse its label with the reason.
+    the answer includes its facts: `neighbors`, `features` and `surroundings` return them while the adapter caches them,
+    by no further request; other calls leave it out like an unknown entity, and the prefixes refuse its label with the
+    reason.
 
     Args:
         parts: What it is made of.
@@ -202,7 +203,8 @@ class SparqlAdapter:
         return replace(found, relation_aliases=[self._relations.aliases(each) for each in found.relations])
 
     async def features(self, request: FeatureRequest) -> Mapping[Node, FeaturePage]:
-        return await self._descriptions.features(request)
+        opened = await self._edges.opened_features(request)
+        return opened | await self._descriptions.features(request)
 
     async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
         found = await self._search.search(text, limit=limit, type=type)

@@ -11,8 +11,15 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final, Self
 
-from kg_adapters.models import Count, Degree, NeighborPage, RelationCount
-from kg_adapters.requests import NeighborRequest, SurroundingsRequest, cursor_at, offset_of, past_the_end
+from kg_adapters.models import Count, Degree, Feature, FeaturePage, NeighborPage, RelationCount
+from kg_adapters.requests import (
+    FeatureRequest,
+    NeighborRequest,
+    SurroundingsRequest,
+    cursor_at,
+    offset_of,
+    past_the_end,
+)
 from kg_adapters.sparql.asking import QueryAsker, part_of_an_answer
 from kg_adapters.sparql.queries.edges import MOST_HELD_ROWS, EdgeQueries, Fill, GroupKey, GroupSpan, Scope
 from kg_adapters.sparql.rows import FactsAround, Texts, ValueRows, read_around, rows
@@ -295,6 +302,14 @@ class EdgeReader:
             pages |= await self._pages(batch, request, offset)
         return pages
 
+    async def opened_features(self, request: FeatureRequest) -> dict[Node, FeaturePage]:
+        """Return the values of those entities that no query can be about, as far as an answer included them."""
+        nodes = tuple(each for each in request.entities if not self._asker.can_name(each))
+        if not nodes:
+            return {}
+        wanted = NeighborRequest(nodes, "out", request.relations, request.limit, values=True)
+        return {node: _values_of(page) for node, page in (await self.neighbors(wanted)).items()}
+
     async def degrees(self, entities: Iterable[Node], scope: Scope) -> dict[Node, Degree]:
         """Return the degree of each entity that the graph mentions, as `KGAdapter.degrees` does."""
         degrees: dict[Node, Degree] = {}
@@ -398,6 +413,11 @@ class EdgeReader:
 
 def _scope(query: NeighborRequest) -> Scope:
     return Scope(query.direction, query.relations, query.values)
+
+
+def _values_of(page: NeighborPage) -> FeaturePage:
+    features = tuple(Feature(each.relation, each.tail) for each in page.facts if isinstance(each, Attribute))
+    return FeaturePage(features, Count(len(features), exact=not page.truncated))
 
 
 def _stated(fact: Fact) -> Literal | None:

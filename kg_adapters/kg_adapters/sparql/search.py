@@ -88,7 +88,7 @@ class EndpointSearch:
             return candidates
         for query in self._similar(text, type, most):
             try:
-                found += await self._names(query, timeout_s=self.scan_s)
+                found += self._others(await self._names(query, timeout_s=self.scan_s), found)
             except BackendTimeout:
                 if not candidates:
                     raise
@@ -98,6 +98,11 @@ class EndpointSearch:
             if _is_near(found, text):
                 break
         return candidates
+
+    def _others(self, names: Iterable[Name], known: Iterable[Name]) -> list[Name]:
+        """Return names without those of blank nodes that an earlier answer had, in which they have other labels."""
+        nameless = {each.text for each in known if not self.asker.can_name(each.bearer)}
+        return [each for each in names if self.asker.can_name(each.bearer) or each.text not in nameless]
 
     def _similar(self, text: str, kind: Node | None, most: int) -> Iterator[str | None]:
         if self.index != "none":

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -50,7 +50,7 @@ from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.queries.set_patterns import Walked
 from kg_adapters.sparql.queries.sets import MOST_CELLS, SetQueries, ways
 from kg_adapters.sparql.rows import Bindings, rows
-from kg_adapters.terms import Attribute, Fact, Iri, Literal, Term, Triple
+from kg_adapters.terms import Attribute, Fact, Literal, Term, Triple
 from kg_adapters.values import date_up_to, extreme_of
 
 _EVIDENCE_SHARE: Final = 0.8
@@ -371,11 +371,7 @@ def as_sparql(question: SetQuestion, vocabulary: Vocabulary, prefixes: Prefixes,
         only_count: Whether only the number of members or groups is asked for.
     """
     namespaces = prefixes.namespaces
-    kept = replace(
-        vocabulary,
-        types=_used(vocabulary.types, namespaces.values()),
-        subclasses=_used(vocabulary.subclasses, namespaces.values()),
-    )
+    kept = vocabulary.written_with(prefixes)
     text = SetQueries(Walked(replace(DIALECTS["standard"], holds_numbers=True), kept)).explained(
         question, only_count=only_count
     )
@@ -391,8 +387,3 @@ def as_sparql(question: SetQuestion, vocabulary: Vocabulary, prefixes: Prefixes,
 
     short = _BLANKS.sub(" ", _TOKEN.sub(shortened, text))
     return " ".join((*(f"PREFIX {prefix}: <{namespace}>" for prefix, namespace in used.items()), short))
-
-
-def _used(relations: tuple[Iri, ...], namespaces: Iterable[str]) -> tuple[Iri, ...]:
-    known = tuple(relation for relation in relations if relation.value.startswith(tuple(namespaces)))
-    return known or relations

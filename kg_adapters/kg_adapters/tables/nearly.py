@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Self
 
 from kg_adapters.errors import InvalidSource
 from kg_adapters.folding import fold
@@ -41,6 +41,26 @@ class NearLink:
     may_join: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Ids:
+    """The ids of a table, as they are written and folded."""
+
+    exact: frozenset[str]
+    folded: Mapping[str, Sequence[str]]
+
+    @classmethod
+    def of(cls, ids: Sequence[str]) -> Self:
+        folded = dict[str, list[str]]()
+        for each in ids:
+            folded.setdefault(_folded(each), []).append(each)
+        return cls(frozenset(ids), folded)
+
+    def spelled(self, cells: Sequence[str]) -> dict[str, str]:
+        """Return the cells that are no ids, each with the only id that it is but for case, blanks or leading zeros."""
+        near = ((cell, self.folded.get(_folded(cell), ())) for cell in cells if cell not in self.exact)
+        return {cell: found[0] for cell, found in near if len(found) == 1}
+
+
 def near_links(tables: Sequence[TableSurvey], plans: Sequence[Plan], options: TableOptions) -> Iterator[NearLink]:
     """Yield the columns whose cells should be compared with ids."""
     rows = [(place, plan) for place, plan in enumerate(plans) if isinstance(plan, TablePlan)]
@@ -53,15 +73,15 @@ def near_links(tables: Sequence[TableSurvey], plans: Sequence[Plan], options: Ta
             if linked or unread or column.joined or column.separator:
                 continue
             option = options.link_of(tables[place].name, column.name)
+            kinds = options.kind_of(tables[place].name, column.name)
+            names = column.role == "label" and survey.plain in NAMES
+            free = column.role in {"link", "value", "label"} and not names and not kinds
+            may_join = free and options.may_link(tables[place].name, column.name)
             for to, key in targets:
                 target = target_of(tables[to], key)
                 wanted = bool(option) and names_column(option, target.table, target.column)
                 named = is_named_for(survey.name, target) or has_same_name(survey.name, target)
                 if wanted or (named and not option and (to, key) != (place, each)):
-                    kinds = options.kind_of(tables[place].name, column.name)
-                    names = column.role == "label" and survey.plain in NAMES
-                    free = column.role in {"link", "value", "label"} and not names and not kinds
-                    may_join = free and options.may_link(tables[place].name, column.name)
                     yield NearLink(place, each, to, key, wanted, may_join)
 
 
@@ -83,31 +103,33 @@ def with_near(
         InvalidSource: A link is demanded between columns that have nothing in common.
     """
     found = list(plans)
+    keys = {(each.to, each.key) for each in links}
+    known = {key: _Ids.of(cells[key]) for key in keys if key in cells}
     for link in links:
-        plan, mine, ids = found[link.table], cells.get((link.table, link.column)), cells.get((link.to, link.key))
+        plan, mine, ids = found[link.table], cells.get((link.table, link.column)), known.get((link.to, link.key))
         if mine is None or ids is None or not isinstance(plan, TablePlan):
             continue
-        said = [cell for cell in mine if cell not in MISSING]
-        spelled, exact = _spelled(said, ids), set(ids)
-        matched = sum(cell in exact for cell in said) + len(spelled)
+        written = [cell for cell in mine if cell not in MISSING]
+        spelled = ids.spelled(written)
+        matched = sum(cell in ids.exact for cell in written) + len(spelled)
         target = target_of(tables[link.to], link.key)
         to = f"{target.table}.{target.column}"
         column = plan.columns[link.column]
         if link.wanted and not matched:
             raise InvalidSource(
                 f"No value of {tables[link.table].name}.{column.name} is an id of {to}, such as "
-                f"{in_quotes(next(iter(said), ''))}. Leave out --link, or name another column."
+                f"{in_quotes(next(iter(written), ''))}. Leave out --link, or name another column."
             )
-        if not spelled or matched < _LEAST_SHARE * len(said):
+        if not spelled or matched < _LEAST_SHARE * len(written):
             continue
-        old = column.link or _unmatched_link(target, [cell for cell in said if cell not in exact], len(said))
-        sure = matched >= SHARE * len(said) and link.may_join
+        old = column.link or _unmatched_link(target, [each for each in written if each not in ids.exact], len(written))
+        sure = matched >= SHARE * len(written) and link.may_join
         if link.wanted or sure:
             joined = _joined(old, spelled, matched)
             column = replace(column, role="link", kind=TEXT, is_value=False, link=joined, near=None)
         else:
             idle = tuple(option for option in column.idle if option != "--no-link")
-            near = Near(to, len(said), matched, next(iter(spelled.items())))
+            near = Near(to, len(written), matched, next(iter(spelled.items())))
             column = replace(column, near=near, idle=idle)
         columns = tuple(column if each == link.column else other for each, other in enumerate(plan.columns))
         found[link.table] = replace(plan, columns=columns)
@@ -123,15 +145,6 @@ def _unmatched_link(target: Target, unmatched: Sequence[str], distinct: int) -> 
 
 def _joined(link: LinkPlan, spelled: Mapping[str, str], matched: int) -> LinkPlan:
     return replace(link, spelled=spelled, matched=matched, unmatched=link.unmatched - {*map(hash, spelled)})
-
-
-def _spelled(cells: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
-    """Return the cells that are no ids, each with the only id that it is but for case, blanks or leading zeros."""
-    exact, folded = set(ids), dict[str, list[str]]()
-    for each in ids:
-        folded.setdefault(_folded(each), []).append(each)
-    near = ((cell, folded.get(_folded(cell), [])) for cell in cells if cell not in exact)
-    return {cell: found[0] for cell, found in near if len(found) == 1}
 
 
 def _folded(cell: str) -> str:

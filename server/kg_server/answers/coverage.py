@@ -356,14 +356,18 @@ def _none_has_one(coverage: Coverage) -> str:
 
 async def _otherwise(graph: KGAdapter, entity: Node, relations: Sequence[Iri]) -> str:
     """Return a remark where an entity has values over relations of which edges were asked for, or the reverse."""
-    pages = await graph.features(FeatureRequest((entity,), frozenset(relations), 1))
-    if entity in pages:
-        values = pages[entity].total
-        return f"it has {values} value{'' if values.value == 1 else 's'} of it, which Feature shows"
+    if values := await values_beside(graph, entity, relations):
+        return values
     degree = (await graph.degrees([entity], direction="out", relations=relations)).get(entity)
     if degree is not None and degree.relations:
         return f"it leads to {degree.relations[0].count.of('node')}, which GetNeighbor shows"
     return "" if degree is None or degree.is_none else _UNCOUNTED
+
+
+async def values_beside(graph: KGAdapter, entity: Node, relations: Sequence[Iri]) -> str:
+    """Return half a sentence on the values that an entity has over relations of which edges were asked for."""
+    pages = await graph.features(FeatureRequest((entity,), frozenset(relations), 1))
+    return f"it has {pages[entity].total.of('value')} of it, which Feature shows" if entity in pages else ""
 
 
 def _most_telling(

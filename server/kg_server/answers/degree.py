@@ -7,7 +7,7 @@ from kg_adapters.models import Count, Degree, Direction, RelationCount
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node, Triple
 from kg_server.answers.columns import heads_by_owner
-from kg_server.answers.coverage import BothWays, InverseOf, absence, both_ways, thinness
+from kg_server.answers.coverage import BothWays, InverseOf, absence, both_ways, thinness, values_beside
 from kg_server.answers.neighbors import ADJECTIVES, behind_comma
 from kg_server.answers.results import (
     Answer,
@@ -55,6 +55,8 @@ async def degree_of(
         note, knowledge = f"{note}{_sentence(missing.clause)}", missing.knowledge
     elif chosen is not None and all(each.direction == "out" for each in counts):
         note += _sentence(await thinness(graph, [node], chosen.relations))
+    if chosen is not None and not degree.is_none and direction != "in":
+        note += _sentence(await _values_too(graph, node, chosen))
     lines = [Line(in_columns((each.direction, Over(each.relation), each.count))) for each in counts]
 
     def build(rows: AnswerRows[Line]) -> Answer:
@@ -85,6 +87,12 @@ def _overlaps(counts: Sequence[RelationCount], inverse_of: InverseOf, names: Nam
 
 def _sentence(clause: str) -> str:
     return f" {clause[0].upper()}{clause[1:]}." if clause else ""
+
+
+async def _values_too(graph: KGAdapter, node: Node, chosen: Chosen) -> str:
+    """Return half a sentence on the values that an entity has over relations that lead to both; often nothing."""
+    features = {each.iri for each in (await graph.schema()).features}
+    return await values_beside(graph, node, chosen.relations) if features.intersection(chosen.relations) else ""
 
 
 async def _counted_degree(

@@ -8,6 +8,8 @@ from typing import Final, TypeAlias
 
 from kg_adapters.algebra import (
     Best,
+    Hop,
+    HopPath,
     Members,
     NumberOf,
     Reached,
@@ -37,7 +39,7 @@ from kg_adapters.set_requests import (
 )
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.sparql.sets import as_sparql
-from kg_adapters.terms import Attribute, BlankNode, Fact, Iri, Literal, Node, Term, Triple
+from kg_adapters.terms import Attribute, BlankNode, Fact, Iri, Literal, Node, Term, Triple, node_key
 from kg_adapters.values import order_of
 from kg_server.answers.coverage import inverses_in_use, one_way
 from kg_server.answers.results import Over
@@ -50,6 +52,7 @@ from kg_server.compose.routes import AGGREGATES, ALL_WAYS, Way
 from kg_server.compose.syntax import Call, EntityRef, Operand, Route
 from kg_server.compose.totals import noun
 from kg_server.concurrency import off_loop
+from kg_server.naming.entities import is_nameless
 
 MOST_COMPARED: Final = 5
 """Up to how many named entities are shown with the values by which they are compared."""
@@ -120,6 +123,7 @@ async def look_around(graph: KGAdapter, reader: Reader, number: int, call: Call,
     of, values = await reader.set_of(call.node), call.function == "Feature"
     nodes, every = await _nodes(graph, of)
     stated, hidden = await (_features(graph, nodes, most) if values else _edges(graph, nodes, most))
+    closed = {node for node in nodes if is_nameless(graph, node)} - {node for node, _, _ in stated}
     size = Count(len({end for _, _, end in stated}), exact=not hidden and every)
     if not size.exact and not graph.remote:
         # The number that Count[…] gives.
@@ -130,9 +134,17 @@ async def look_around(graph: KGAdapter, reader: Reader, number: int, call: Call,
         noun(size, "value" if values else "neighbour"),
         results=tuple(_lines(graph, number, stated)),
         total=len(stated) + hidden,
-        notes=tuple(reader.heard.notes),
-        whole=every and size.exact,
+        notes=(*reader.heard.notes, *([_closed(len(closed), call.function)] if closed else ())),
+        whole=every and size.exact and not closed,
         read=reader.heard.nodes,
+    )
+
+
+def _closed(number: int, function: str) -> str:
+    has, them = ("1 of these nodes has", "it") if number == 1 else (f"{number:,} of these nodes have", "them")
+    return (
+        f"{has} no name by which this endpoint can be asked about {them}: "
+        f"name the way, as in {function}[set, relation], and it is walked in one query."
     )
 
 
@@ -140,9 +152,26 @@ async def _nodes(graph: KGAdapter, of: SetExpression) -> tuple[tuple[Node, ...],
     """Return the first nodes of a set, and whether these are all."""
     if isinstance(of, Members):
         return of.nodes[:MOST_NODES], len(of.nodes) <= MOST_NODES
+    if (around := _opening(graph, of)) is not None:
+        pages = await graph.neighbors(around)
+        ends = {end for page in pages.values() for each in page.triples for end in (each.head, each.tail)}
+        if any(is_nameless(graph, end) for end in ends):
+            opened = tuple(sorted(ends - set(around.entities), key=node_key))
+            return opened[:MOST_NODES], len(opened) <= MOST_NODES and not any(each.truncated for each in pages.values())
     found = await compute_sets(graph, SetRequest(Listed(of), limit=MOST_NODES, witnesses=0))
     nodes = tuple(term for term in found.members if not isinstance(term, Literal))
     return nodes, found.count == Count(len(nodes))
+
+
+def _opening(graph: KGAdapter, of: SetExpression) -> NeighborRequest | None:
+    """Return the request whose answer opens the blank nodes of a set where the graph has no names for them."""
+    match of:
+        case Reached(Members(nodes), HopPath((Hop((_, *_) as steps, repeated=False),))) if (
+            not graph.prefixes.blank_nodes and len(directions := {each.direction for each in steps}) == 1
+        ):
+            relations = frozenset(each.relation for each in steps)
+            return NeighborRequest(nodes, direction=directions.pop(), relations=relations)
+    return None
 
 
 async def _features(graph: KGAdapter, nodes: tuple[Node, ...], most: int) -> tuple[Sequence[_Statement], int]:

@@ -25,18 +25,17 @@ from kg_server.compose.syntax import (
     Words,
 )
 from kg_server.names import MAX_LABEL
+from kg_server.naming.class_names import CLASSES, class_named, without_instances
 from kg_server.naming.entities import (
-    CLASSES,
     MOST_NAMESAKES,
     SHOWN,
     Identity,
-    class_named,
+    all_nameless,
     decided,
     identify,
     naming_refusal,
     said_of_reading,
     told_apart,
-    without_instances,
 )
 from kg_server.naming.refusals import MisreadExpression, entity_of, id_of, unknown_entity
 from kg_server.naming.relations import namesakes
@@ -109,6 +108,9 @@ class Naming:
         """
         found = self._identities[words.text]
         found = decided(found, *having) if is_id else found.widened
+        if all_nameless(self._graph, found):
+            why = await naming_refusal(self._graph, found)
+            raise MisreadExpression(self._text, words.span.start, str(why), words.text) from why
         if not found.named:
             why, longer = await self._refusal(found, is_id=is_id), await self._longer(words)
             raise MisreadExpression(self._text, words.span.start, f"{why}{longer}", words.text) from why

@@ -83,7 +83,7 @@ async def remarks_on(
         notes = ((f"Over {noun(members, 'node')}.",), *notes)
     if asked.counting or isinstance(asked.question, Aggregated):
         notes = (*await _operands(graph, asked, computed, request), *notes)
-    notes = (*notes, *await _by_owner(graph, asked))
+    notes = (*notes, *await _by_owner(graph, asked), *await _values_beside(graph, asked, request.timeout_s))
     instead = await _texts_instead(graph, asked.of)
     if instead:
         return (*notes, *instead), "unknown" if computed.count == Count(0) else knowledge
@@ -223,7 +223,7 @@ async def _left_out(graph: KGAdapter, of: SetExpression, timeout_s: float) -> tu
     shares: list[float] = []
     for among, path, by in islice(_conditions(of), _MOST_CONDITIONS):
         if graph.remote:
-            notes.append(await _by_profile(graph, among, path))
+            notes.append(await _by_profile(graph, among, path, by))
             if by is not None and len(path.hops) > 1:
                 several.append(
                     ("Of several values of one node any may meet the condition on ", await _last_over(graph, path), ".")
@@ -298,7 +298,7 @@ async def _last_over(graph: KGAdapter, path: HopPath) -> Over | str:
     return f"{'-' if first.direction == 'in' else ''}{in_quotes(label, MAX_LABEL)}"
 
 
-async def _by_profile(graph: KGAdapter, among: SetExpression, path: HopPath) -> Note:
+async def _by_profile(graph: KGAdapter, among: SetExpression, path: HopPath, by: ValueOf | None) -> Note:
     step = _last_step(graph, path)[0]
     over = Over(step.relation, step.direction == "in")
     if not isinstance(among, Instances) or len(path.hops) != 1 or await _last_over(graph, path) != over:
@@ -309,7 +309,21 @@ async def _by_profile(graph: KGAdapter, among: SetExpression, path: HopPath) -> 
     if known is None or known.having == known.instances:
         return ()
     clause = counted_clause(known)
-    return f"{clause[0].upper()}{clause[1:]} (", over, "); the others are left out."
+    others = "the others" if by is None else f"those without one, or with one that is not a {by.kind},"
+    return f"{clause[0].upper()}{clause[1:]} (", over, f"); {others} are left out."
+
+
+async def _values_beside(graph: KGAdapter, asked: RemarkRequest, timeout_s: float) -> Sequence[Note]:
+    """Return how many values a relation leads to beside the nodes that are listed or counted."""
+    way = asked.way
+    if way is None or not (way.to_nodes and way.to_values) or not isinstance(asked.question, Listed):
+        return ()
+    if not isinstance(asked.question.of, Reached) or asked.question.of.path != way.path:
+        return ()
+    values = await count_of(graph, Values(asked.of, way.path), timeout_s)
+    if not values.value:
+        return ()
+    return ((way.only or way.name, f" leads to {values.of('value')} too, which Feature[…] gives and this leaves out."),)
 
 
 async def _by_owner(graph: KGAdapter, asked: RemarkRequest) -> Sequence[Note]:
@@ -406,7 +420,7 @@ async def _emptied(graph: KGAdapter, of: SetExpression, timeout_s: float) -> Not
 def _inner(of: SetExpression) -> SetExpression | None:
     """Return the set that a step chooses from or starts at; None where it is none, or of several."""
     match of:
-        case Minus((Kept(among, Has()), Kept(others, Linked()))) if among == others:
+        case Minus((Kept(among, Has()), Kept(others, Linked() | Compares()))) if among == others:
             return among
         case Kept(among) | Reached(among) | Values(among) | Minus((among, *_)):
             return among
@@ -441,7 +455,7 @@ async def _leaving_nothing(graph: KGAdapter, step: SetExpression, number: str) -
             return f"None of the {number} has ", await _last_over(graph, path), "."
         case Kept(among, Linked(HopPath((Hop((Step(relation, "out"), *_)),)) as path, Members((node,)))):
             led = await led_elsewhere(graph, relation, node, owner_of(among)) or (".",)
-        case Minus((Kept(_, Has()), Kept(_, Linked(path)))):
+        case Minus((Kept(_, Has()), Kept(_, Linked(path) | Compares(path)))):
             led = (".",)
         case Kept(_, Linked(path) | Compares(path) | Numbers(path) | Outranks(ValueOf(path))):
             led = (".",)

@@ -12,20 +12,19 @@ from kg_adapters.folding import fold
 from kg_adapters.models import Candidate, Count, Description, Direction, ValueUse
 from kg_adapters.prefixes import MAX_ID_LENGTH, WELL_KNOWN, in_full
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.terms import XSD, Iri, Node
-from kg_boundary.shown import in_quotes, set_apart, shown_within
+from kg_adapters.terms import XSD, BlankNode, Iri, Node
+from kg_boundary.shown import in_quotes, set_apart
 from kg_server.answers.cards import sketches_of
 from kg_server.answers.results import Answer, Verdict, token_count
 from kg_server.concurrency import all_of
-from kg_server.names import MAX_LABEL, names_of, plural
+from kg_server.names import MAX_LABEL, names_of
 from kg_server.naming.bearers import bearers_of, entities_of_ids, first_of, of_local_names
 from kg_server.naming.close import POOL, bearer_of_part, close_to, how_part, is_near, judged
 from kg_server.naming.having import instances_among, with_relation
 from kg_server.naming.labelled import Labelled, labelled, with_ids
 from kg_server.naming.misspelling import apart, orders, without_article, words_of
-from kg_server.naming.refusals import id_of, one_error, relation_hint, require_entity
+from kg_server.naming.refusals import id_of, one_error, relation_hint
 from kg_server.naming.valued import ValueText, bearers_of_value, identifier_among, read_as_value, said_of_value, uses_of
-from kg_server.ontology import CLASS_KINDS
 
 MOST_DECIDED: Final = 20
 """Among how many namesakes a relation decides."""
@@ -352,7 +351,7 @@ async def read_entities(
         InvalidRequest: A text names several things, or is no id and no name; or several texts cannot be read.
         UnknownEntity: Nothing is named like that.
     """
-    known = await _ids(graph, texts)
+    known = await ids_among(graph, texts)
     names: dict[str, str] = {}
     ids: dict[str, Sequence[str]] = {}
     found: list[ValueText] = []
@@ -362,7 +361,7 @@ async def read_entities(
     for identity in await identify(graph, others) if others else ():
         if relation is not None and (rivals := identity.rivals):
             identity = decided(identity, *await with_relation(graph, rivals, relation, direction))  # noqa: PLW2901
-        if len(identity.nodes) == 1:
+        if len(identity.nodes) == 1 and not all_nameless(graph, identity):
             (node,) = identity.nodes
             names[identity.text] = (await names_of(graph, [node])).entity_id(node)
             ids[identity.text] = [in_full(node) if isinstance(graph, FederatedGraph) else names[identity.text]]
@@ -379,68 +378,14 @@ async def read_entities(
     return ReadArguments(every, names, " ".join(filter(None, notes)), found)
 
 
-async def class_named(graph: KGAdapter, text: str) -> Identity:
-    """Return the one class that an id or name stands for, and how it was read; over several graphs, all of that name.
-
-    Of several namesakes it is the only one that has instances; what names nothing may be a class in the plural.
-
-    Raises:
-        InvalidRequest: It names several things, or is no id and no name.
-        UnknownEntity: The graph does not mention it.
-    """
-    if text in await _ids(graph, [text]):
-        return _by_id(await require_entity(graph, text), text)
-    (identity,) = await identify(graph, [text])
-    if len(identity.widened.named) == 1:
-        return identity
-    classes = {each.iri: each.label for each in (await graph.schema()).classes}
-    if identity.named:
-        identity = decided(identity, classes)
-        if len(identity.named) == 1:
-            return replace(identity, passed=())
-        named = tuple(each for each in identity.named if each.entity in classes)
-    else:
-        named = tuple(Candidate(node, 1.0, "label", classes[node] or text) for node in in_other_number(text, classes))
-    if len(named) == 1 or (named and isinstance(graph, FederatedGraph)):
-        return replace(identity, match=identity.match if identity.named else "close", named=named)
-    if not identity.named and id_of(graph, text) is not None:
-        return _by_id(await require_entity(graph, text), text)
-    raise await naming_refusal(graph, identity)
-
-
-CLASSES: Final = "Schema lists the classes."
-
-
-async def without_instances(graph: KGAdapter, text: str, node: Node) -> str:
-    """Return what to do with what has no instances: whether it is a class of a tree, and how that is walked."""
-    quoted, relations = in_quotes(text, MAX_LABEL), graph.vocabulary.subclasses
-    described = (await graph.describe([node])).get(node)
-    # Without relations to superclasses, all would count.
-    below = (await graph.degrees([node], direction="in", relations=relations)).get(node) if relations else None
-    is_lowest = below is None or below.is_none
-    if is_lowest and (described is None or CLASS_KINDS.isdisjoint(described.types)):
-        return f"{quoted} is not a class here: it has no instances. {CLASSES}"
-    problem = f"{quoted} is a class without instances here. Schema(about={quoted}) shows it"
-    if is_lowest:
-        return f"{problem}; it has no subclasses."
-    names = await names_of(graph, relations[:1])
-    walked = f"Neighbor[{shown_within(text, MAX_LABEL)}, -{names.relation_id(relations[0])}+]"
-    return f"{problem}, and {walked} gives its subclasses."
-
-
-def in_other_number(text: str, classes: Mapping[Node, str | None]) -> list[Node]:
-    """Return the classes, of some with their labels, that a text names in another number: `films` or `film`."""
-    wanted, several = fold(text), fold(plural(text))
-    labels = {node: label for node, label in classes.items() if label is not None}
-    return [node for node, label in labels.items() if fold(plural(label)) == wanted or fold(label) == several]
-
-
-def _by_id(node: Node, text: str) -> Identity:
-    return Identity(text, "exact", (Candidate(node, 1.0, "id", text),))
-
-
 async def naming_refusal(graph: KGAdapter, identity: Identity) -> KGError:
-    """Return why a text cannot be read as one entity: it names several, or nothing."""
+    """Return why a text cannot be read as one entity: it names several, or nothing, or what has no id."""
+    if all_nameless(graph, identity):
+        quoted = in_quotes(identity.text, MAX_LABEL)
+        return InvalidRequest(
+            f"{quoted} names a node without an id (a blank node), and this endpoint can be asked about none of these. "
+            f"Sparql reaches it by its name: ?x ?any {quoted}."
+        )
     if not identity.named and (error := await _no_name(graph, identity.text)) is not None:
         return error
     nodes = [each.entity for each in identity.named[:SHOWN] or identity.alike[:MOST_NEAR]]
@@ -456,6 +401,16 @@ async def naming_refusal(graph: KGAdapter, identity: Identity) -> KGError:
     return InvalidRequest(f"{count}: {'; '.join(shown)}{more}. {_SEVERAL}")
 
 
+def is_nameless(graph: KGAdapter, node: Node) -> bool:
+    """Say whether a node has no id by which its graph could be asked about it."""
+    return isinstance(node, BlankNode) and not graph.prefixes.blank_nodes
+
+
+def all_nameless(graph: KGAdapter, identity: Identity) -> bool:
+    """Say whether a text names only what the graph cannot be asked about."""
+    return bool(identity.named) and all(is_nameless(graph, each.entity) for each in identity.named)
+
+
 async def told_apart(graph: KGAdapter, nodes: Sequence[Node], *, namesakes: bool = True) -> list[str]:
     """Return entities with their ids and what distinguishes them: description, types and, of namesakes, a fact.
 
@@ -469,7 +424,8 @@ async def told_apart(graph: KGAdapter, nodes: Sequence[Node], *, namesakes: bool
     return [", ".join(sketches.of(node, ",;:")) for node in nodes]
 
 
-async def _ids(graph: KGAdapter, texts: Sequence[str]) -> frozenset[str]:
+async def ids_among(graph: KGAdapter, texts: Sequence[str]) -> frozenset[str]:
+    """Return which of some texts are ids of entities; over a remote graph, which may be."""
     if graph.remote and not isinstance(graph, FederatedGraph):
         # It would need a request to tell, which what follows makes anyway.
         return frozenset(text for text in texts if id_of(graph, text) is not None)

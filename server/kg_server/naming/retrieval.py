@@ -20,13 +20,13 @@ from kg_server.answers.results import Answer, CandidatesResult, Verdict, fitted
 from kg_server.concurrency import all_of, off_loop
 from kg_server.elsewhere import Places, said_of
 from kg_server.names import MAX_LABEL, Names, shown_label
+from kg_server.naming.class_names import class_named
 from kg_server.naming.close import POOL, judged
 from kg_server.naming.entities import (
     AT_ONCE,
     MOST_NAMESAKES,
     MOST_NEAR,
     Identity,
-    class_named,
     how_read,
     identify,
 )

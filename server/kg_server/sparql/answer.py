@@ -31,6 +31,7 @@ from kg_server.answers.values import plain_value
 from kg_server.concurrency import off_loop
 from kg_server.names import MAX_VALUE, Names, names_of
 from kg_server.naming.meaning import Meaning
+from kg_server.sparql.classes import without_subclasses
 from kg_server.sparql.naming import prepared
 from kg_server.sparql.reasons import LATE, Reason, limit_of, one_way_only, reason_for
 from kg_server.sparql.syntax import Edits
@@ -163,7 +164,8 @@ async def sparql_query(
 async def _remarks(graph: KGAdapter, query: str, edits: Edits, answer: SparqlAnswer, reason: Reason) -> Sequence[str]:
     """Return what should be known about the values of an answer, and about facts that it leaves out."""
     one_way = await one_way_only(graph, query, edits) if reason.knowledge == "stated" else ""
-    return await rounded_values(graph, answer.rounded), blank_sums(answer, query), one_way
+    classes = await without_subclasses(graph, query)
+    return await rounded_values(graph, answer.rounded), blank_sums(answer, query), one_way, classes
 
 
 def _left_s(deadline: float) -> float:

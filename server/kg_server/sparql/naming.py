@@ -5,17 +5,17 @@ All entities and classes of a query are looked for together, and so are all its 
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import count, pairwise
+from itertools import count
 from typing import Final, TypeAlias
 from typing import Literal as Choice
 
 import anyio
 
 from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError
-from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Candidate
 from kg_adapters.prefixes import Position
 from kg_adapters.protocol import KGAdapter
@@ -24,13 +24,13 @@ from kg_boundary.shown import in_quotes
 from kg_server.answers.results import Verdict
 from kg_server.concurrency import together
 from kg_server.names import MAX_LABEL, names_of
+from kg_server.naming.class_names import as_class
 from kg_server.naming.entities import (
     AT_ONCE,
     MOST_NAMESAKES,
     SHOWN,
     Identity,
     identify,
-    in_other_number,
     naming_refusal,
     said_of_reading,
     told_apart,
@@ -38,8 +38,10 @@ from kg_server.naming.entities import (
 from kg_server.naming.meaning import Meaning, near_classes, with_near_relations
 from kg_server.naming.refusals import MisreadExpression, NoSuchRelation
 from kg_server.naming.relations import namesakes, relations_named, said_of_union
+from kg_server.sparql.classes import Instances, instances_in, with_subclasses
+from kg_server.sparql.label_service import asks_for_labels, put_labels
 from kg_server.sparql.outline import outline_of
-from kg_server.sparql.syntax import Edits, NamePlace, Outline, Select, Span, Token
+from kg_server.sparql.syntax import Edits, NamePlace, Outline, Span, Token
 
 MAX_NAMES: Final = 50
 """How many names one query may hold."""
@@ -62,6 +64,7 @@ class NameMeaning:
         iris: All that it names.
         plain: Whether it is exactly an id or label, so that nothing need be said.
         how: How it names an entity or class, where that is known: `an alias`, `one letter off`.
+        passed: The classes that bear the name too and are not meant.
     """
 
     text: str
@@ -70,6 +73,7 @@ class NameMeaning:
     iris: tuple[Iri, ...]
     plain: bool
     how: str = ""
+    passed: tuple[Candidate, ...] = ()
 
 
 async def meanings(graph: KGAdapter, meaning: Meaning, query: str, outline: Outline) -> Mapping[int, NameMeaning]:
@@ -177,30 +181,24 @@ async def _things(
     if not wanted:
         return {}
     asked = sorted(wanted)
-    schema = await graph.schema()
-    classes = {each.iri: each.label for each in schema.classes}
     found: dict[tuple[str, Sort], NameMeaning | KGError] = {}
-    identities = [each.widened for each in await identify(graph, [name for name, _ in asked])]
-    for (name, sort), identity in zip(asked, identities, strict=True):
+    identities = await identify(graph, [name for name, _ in asked])
+    for (name, sort), each in zip(asked, identities, strict=True):
+        identity = await as_class(graph, each) if sort == "class" else each.widened
         iris = [each for each in identity.nodes if isinstance(each, Iri)]
-        if sort == "class":
-            iris = (
-                [each for each in iris if each in classes]
-                or iris
-                or [each for each in in_other_number(name, classes) if isinstance(each, Iri)]
-            )
         if iris:
             match: Verdict = identity.match if identity.named else "close"
             plain = match == "exact" and all(
                 each.matched_by not in {"alias", "value"} for each in identity.named if each.entity in iris
             )
-            found[name, sort] = NameMeaning(name, sort, match, tuple(sorted(iris)), plain, identity.how)
+            passed = identity.passed if sort == "class" else ()
+            found[name, sort] = NameMeaning(name, sort, match, tuple(sorted(iris)), plain, identity.how, passed)
         elif identity.named:
             found[name, sort] = InvalidRequest(
                 f"{in_quotes(name, MAX_LABEL)} is a blank node, which no query can name."
             )
         else:
-            meant = await near_classes(meaning, schema, name) if sort == "class" else ()
+            meant = await near_classes(meaning, await graph.schema(), name) if sort == "class" else ()
             found[name, sort] = await naming_refusal(graph, _nearest(identity, meant))
     return found
 
@@ -224,11 +222,13 @@ async def shown_all(graph: KGAdapter, meant: NameMeaning, *, taken: bool = True)
 
 
 def put_ids(query: str, outline: Outline, meant: Mapping[int, NameMeaning], edits: Edits) -> None:
-    """Put ids in place of names: of namesakes all, by a variable, a path or a list."""
+    """Put ids in place of some names: of namesakes all, by a variable, a path or a list."""
     variables: dict[NameMeaning, str] = {}
     bound: set[tuple[int, str]] = set()
     for place in outline.places:
-        each = meant[place.token]
+        each = meant.get(place.token)
+        if each is None:
+            continue
         iris = each.iris
         if len(iris) == 1 or place.role == "verb" or place.form != "pattern":
             _write(outline, place, iris, edits)
@@ -259,140 +259,6 @@ def _listed(iris: Sequence[Iri], between: str) -> str:
 
 def _unused(query: str, taken: Collection[str]) -> str:
     return next(name for number in count(1) if (name := f"?named{number}") not in query and name not in taken)
-
-
-_SUFFIX: Final = "Label"
-
-_SERVICES: Final = frozenset({"wikibase:label", "<http://wikiba.se/ontology#label>"})
-
-_PARAMETERS: Final = frozenset({"bd:serviceParam", "<http://www.bigdata.com/rdf#serviceParam>"})
-
-
-def asks_for_labels(outline: Outline) -> bool:
-    """Say whether a query uses the label service or one of its variables."""
-    return any(True for _ in _services(outline)) or bool(_unbound_labels(outline))
-
-
-def put_labels(outline: Outline, vocabulary: Vocabulary, edits: Edits) -> str:
-    """Do without the label service and its variables; return what was left out, in full sentences."""
-    notes: list[str] = []
-    for service in _services(outline):
-        edits.drop(service)
-        edits.instead[service[0]] = " ".join(_named_in(outline, service, vocabulary))
-        notes.append("The label service is not needed: ids come with their labels.")
-    for variable in _unbound_labels(outline):
-        of = variable.removesuffix(_SUFFIX)
-        uses = [at for at, each in enumerate(outline.tokens) if each.kind == "variable" and each.text[1:] == variable]
-        listed = {at for select in outline.selects for at in _inserted_values(outline, select)}
-        if listed.issuperset(uses):
-            notes.append(_without(outline, uses, of, edits))
-            continue
-        pattern = _label(vocabulary, f"?{of}", f"?{variable}")
-        for group in {_group_around(outline, at) for at in uses}:
-            if group is not None and not _comes_from_within(outline, group, variable):
-                edits.instead[group[1]] = f"{pattern} {edits.instead.get(group[1], '}')}"
-    return " ".join(dict.fromkeys(notes))
-
-
-def _unbound_labels(outline: Outline) -> list[str]:
-    """Return the variables that are called like the label of another one, and get no value from the query."""
-    bound = _bound(outline)
-    used = dict.fromkeys(outline.variables((0, len(outline.tokens))))
-    return [each for each in used if each not in bound and each.removesuffix(_SUFFIX) in bound]
-
-
-def _group_around(outline: Outline, at: int) -> Span | None:
-    """Return the brackets of the group in which the value of a variable has to be known."""
-    for select in outline.selects:
-        if select.where is not None and any(part[0] <= at < part[1] for part in (select.projection, select.modifiers)):
-            return select.where.span[0], select.where.span[1] - 1
-    return outline.brackets_around(at)
-
-
-def _comes_from_within(outline: Outline, group: Span, variable: str) -> bool:
-    """Say whether a subquery in a group gives a variable to it."""
-    inside = (each.projection for each in outline.selects if group[0] < each.projection[0] < group[1])
-    return any(variable in outline.variables(projection) for projection in inside)
-
-
-def _services(outline: Outline) -> Iterator[Span]:
-    """Yield where the label service is called."""
-    for first, token in enumerate(outline.tokens):
-        if token.keyword != "SERVICE" or first + 2 >= len(outline.tokens):
-            continue
-        opening = first + 2
-        if outline.tokens[first + 1].text not in _SERVICES or outline.tokens[opening].text != "{":
-            continue
-        depth = 0
-        for at in range(opening, len(outline.tokens)):
-            depth += {"{": 1, "}": -1}.get(outline.tokens[at].text, 0)
-            if depth == 0:
-                yield (first, at + 1)
-                break
-
-
-def _named_in(outline: Outline, service: Span, vocabulary: Vocabulary) -> Iterator[str]:
-    """Yield patterns for the labels that the service gives to variables of the query's choice."""
-    for each in outline.statements:
-        subject, tail = outline.text(each.subject), outline.text(each.tail)
-        inside = service[0] < each.subject[0] < service[1]
-        if inside and subject not in _PARAMETERS and subject.startswith("?") and tail.startswith("?"):
-            yield _label(vocabulary, subject, tail)
-
-
-def _bound(outline: Outline) -> set[str]:
-    """Return the variables that get a value from the query itself."""
-    found = {
-        variable
-        for each in outline.statements
-        for span in (each.subject, each.verb, each.tail)
-        for variable in outline.variables(span)
-    }
-    tokens = outline.tokens
-    for before, token in pairwise(tokens):
-        if token.kind == "variable" and before.keyword in {"AS", "VALUES"}:
-            found.add(token.text[1:])
-    return found
-
-
-def _inserted_values(outline: Outline, select: Select) -> Iterator[int]:
-    """Yield the variables that are only listed: for SELECT and for GROUP BY, without brackets."""
-    yield from _outside_brackets(outline, select.projection)
-    first, last = select.modifiers
-    for at in range(first, last - 1):
-        if outline.tokens[at].keyword == "GROUP" and outline.tokens[at + 1].keyword == "BY":
-            ends = (end for end in range(at + 2, last) if outline.tokens[end].keyword)
-            yield from _outside_brackets(outline, (at + 2, next(ends, last)))
-
-
-def _outside_brackets(outline: Outline, span: Span) -> Iterator[int]:
-    depth = 0
-    for at in range(*span):
-        depth += {"(": 1, ")": -1}.get(outline.tokens[at].text, 0)
-        if depth == 0 and outline.tokens[at].kind == "variable":
-            yield at
-
-
-def _without(outline: Outline, uses: list[int], of: str, edits: Edits) -> str:
-    """List an entity in place of its label, once."""
-    for select in outline.selects:
-        listed = list(_inserted_values(outline, select))
-        for part in (select.projection, select.modifiers):
-            here = [at for at in listed if part[0] <= at < part[1]]
-            there = any(outline.tokens[at].text[1:] == of for at in here)
-            for at in set(here).intersection(uses):
-                edits.instead[at] = "" if there else f"?{of}"
-                there = True
-    return f"?{of}{_SUFFIX} is shown beside the id in ?{of}."
-
-
-def _label(vocabulary: Vocabulary, subject: str, variable: str) -> str:
-    """Return patterns for a label: the first that there is gives the value, and the others leave it as it is."""
-    return " ".join(
-        f'OPTIONAL {{ {subject} <{relation}> {variable} FILTER(LANG({variable}) = "{language}") }}'
-        for relation in vocabulary.labels
-        for language in (*vocabulary.languages, "")
-    )
 
 
 _MARKS: Final = ('@"', "@'")
@@ -441,18 +307,33 @@ async def prepared(graph: KGAdapter, meaning: Meaning, query: str, *, timeout_s:
 async def _with_ids(graph: KGAdapter, meaning: Meaning, query: str) -> Prepared:
     outline = outline_of(query)
     meant = await meanings(graph, meaning, query, outline)
+    instances = await _instances(graph, query, outline, meant)
     edits = Edits()
     labels = await _with_labels(graph, outline, edits) if _LABEL in query.lower() else ""
-    put_ids(query, outline, meant, edits)
     if not graph.remote:
         edits.restate(outline, graph.prefixes)
+    run = deepcopy(edits)
+    put_ids(query, outline, meant, edits)
+    instances.put_paths(edits)
+    once = {each.tail[0] for each in instances.once}
+    put_ids(query, outline, {at: each for at, each in meant.items() if at not in once}, run)
+    instances.put_paths(run)
+    instances.count_once(run)
     distinct = list(dict.fromkeys(meant.values()))
     read = {each.text: "" for each in distinct}
     for text in read:
         ids = (short for each in distinct if each.text == text for short in _ids(graph, each))
         read[text] = ", ".join(dict.fromkeys(ids))
-    note = f"{await _note(graph, distinct)} {labels}".strip()
-    return Prepared(edits.applied(query, outline), note, read, edits)
+    wide = await with_subclasses(graph, instances, {at: each.text for at, each in meant.items()})
+    note = " ".join(filter(None, (await _note(graph, distinct), *wide, labels)))
+    return Prepared(run.applied(query, outline), note, read, edits)
+
+
+async def _instances(graph: KGAdapter, query: str, outline: Outline, meant: Mapping[int, NameMeaning]) -> Instances:
+    types = frozenset(graph.vocabulary.types)
+    classes = {at: each.iris for at, each in meant.items() if each.sort == "class"}
+    verbs = {at for at, each in meant.items() if each.sort == "relation" and types.issuperset(each.iris)}
+    return await instances_in(query, outline, graph, classes, verbs)
 
 
 async def _with_labels(graph: KGAdapter, outline: Outline, edits: Edits) -> str:
@@ -473,15 +354,15 @@ def _ids(graph: KGAdapter, meant: NameMeaning) -> Sequence[str]:
 async def _note(graph: KGAdapter, meant: Sequence[NameMeaning]) -> str:
     """Return what was not plainly the name of one thing."""
     readings = Counter(text for text, _ in {(each.text, each.iris) for each in meant})
-    told = [each for each in meant if not each.plain or len(each.iris) > 1 or readings[each.text] > 1]
-    names = await names_of(graph, [iri for each in told for iri in each.iris])
+    told = [each for each in meant if not each.plain or len(each.iris) > 1 or readings[each.text] > 1 or each.passed]
+    names = await names_of(graph, [iri for each in told for iri in (*each.iris, *(one.entity for one in each.passed))])
     notes: list[str] = []
     for each in told:
         name = in_quotes(each.text, MAX_LABEL)
         if len(each.iris) > 1:
             notes.append(await shown_all(graph, each))
-        elif each.how:
-            pieces = said_of_reading(each.text, next(iter(each.iris)), each.how)
+        elif each.how or each.passed:
+            pieces = said_of_reading(each.text, next(iter(each.iris)), each.how, each.passed)
             notes.append("".join(piece if isinstance(piece, str) else names.entity(piece) for piece in pieces))
         else:
             show = names.relation if each.sort == "relation" else names.entity
