@@ -186,6 +186,23 @@ async def test_usual_relations_name_whatever_the_datatype(tmp_path: Path, relati
     assert await names(tmp_path, f'ex:a {relation} "A"^^xsd:token .', None, "a") == ["A"]
 
 
+CIDOC = """
+@prefix crm: <http://www.cidoc-crm.org/cidoc-crm/> .
+ex:mill crm:P1_is_identified_by [ a crm:E41_Appellation ; crm:P190_has_symbolic_content "Ember Mill" ] ,
+    [ a crm:E42_Identifier ; crm:P190_has_symbolic_content "Acc. 12/7" ] .
+ex:view crm:P102_has_title ex:t1 . ex:t1 crm:P190_has_symbolic_content "View of the mill" .
+ex:twofold crm:P1_is_identified_by ex:t2 . ex:t2 crm:P190_has_symbolic_content "one", "another" .
+"""
+
+
+async def test_appellations_of_cidoc_crm_name_and_their_identifiers_are_found(tmp_path: Path) -> None:
+    assert await names(tmp_path, CIDOC, None, "mill", "view", "twofold") == ["Ember Mill", "View of the mill", None]
+    graph = LocalAdapter(open_store(tmp_path / "store"))
+    (hit,) = await graph.search("Acc. 12/7", limit=1)
+    assert (hit.entity, hit.matched_by) == (Iri(f"{THINGS}mill"), "alias")
+    await graph.aclose()
+
+
 async def test_labels_of_skos_xl_name_in_the_index_and_in_sparql(tmp_path: Path) -> None:
     assert await names(tmp_path, XL, None, "cat") == ["Cat"]
     graph = LocalAdapter(open_store(tmp_path / "store"))

@@ -42,14 +42,14 @@ class ImportBuilder(IndexBuilder):
         self.lists = lists
 
     def add_plain_labels(self) -> list[Row]:
-        """Add the labels that follow from those of SKOS-XL and of Wikidata's properties, and return them."""
+        """Add the labels that follow from nodes that are labels and from Wikidata's properties, and return them."""
         statements = self._statements
         relations, collected = statements.relations, statements.collected()
         nodes, said = collected.nodes, collected.said
         heads, about = said.features[:2]
         found: list[tuple[str, list[str], list[int]]] = [
             (relation, [nodes[owner] for owner in owners.tolist()], rows.tolist())
-            for relation, owners, rows in plain_labels(relations, said.edges, heads, about)
+            for relation, owners, rows in plain_labels(nodes.find, relations, said.edges, heads, about)
         ]
         texts = frozenset(iri.value for iri in self._vocabulary.texts)
         named = names_of_relations(nodes.find, relations, heads, about, texts)

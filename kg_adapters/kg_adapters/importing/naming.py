@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kg_adapters.index.graph_index import GraphIndex, Ints, Longs, bare_relations, written
+from kg_adapters.labels import RDF_TYPE
 from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING
 
 _ENTITY: Final = "http://www.wikidata.org/entity/"
@@ -48,19 +49,55 @@ def names_of_relations(
 
 _XL: Final = "http://www.w3.org/2008/05/skos-xl#"
 _CORE: Final = "http://www.w3.org/2004/02/skos/core#"
-LITERAL_FORM: Final = f"{_XL}literalForm"
-"""From a node that is a label to the text that it says."""
-_NAMES: Final = ("prefLabel", "altLabel", "hiddenLabel")
+_CIDOC: Final = ("http://www.cidoc-crm.org/cidoc-crm/", "http://erlangen-crm.org/current/")
+_LABEL, _ALIAS = f"{_CORE}prefLabel", f"{_CORE}altLabel"
+
+
+@dataclass(frozen=True, slots=True)
+class _Appellations:
+    """How a vocabulary names entities by nodes of their own.
+
+    Args:
+        form: From such a node to the text that it is.
+        relations: From an entity to such nodes, with the relation of SKOS that means the same.
+        identifiers: The class of those nodes that are identifiers rather than names, which become aliases.
+    """
+
+    form: str
+    relations: Mapping[str, str]
+    identifiers: str = ""
+
+
+_VOCABULARIES: Final = (
+    _Appellations(
+        f"{_XL}literalForm", {f"{_XL}{name}": f"{_CORE}{name}" for name in ("prefLabel", "altLabel", "hiddenLabel")}
+    ),
+    *(
+        _Appellations(
+            f"{each}P190_has_symbolic_content",
+            {f"{each}P1_is_identified_by": _LABEL, f"{each}P102_has_title": _LABEL},
+            f"{each}E42_Identifier",
+        )
+        for each in _CIDOC
+    ),
+)
+_FORMS: Final = tuple(each.form for each in _VOCABULARIES)
 
 
 def plain_labels(
-    relations: Mapping[str, int], edges: tuple[Ints, ...], feature_heads: Ints, feature_relations: Ints
+    find_node: Callable[[str], int | None],
+    relations: Mapping[str, int],
+    edges: tuple[Ints, ...],
+    feature_heads: Ints,
+    feature_relations: Ints,
 ) -> Iterator[tuple[str, Ints, Longs]]:
     """Yield relations of SKOS with the entities that have a label by them, and the literals that it is.
 
-    A node of SKOS-XL without exactly one literal form is no label, and nothing follows from it.
+    Labels of SKOS-XL and appellations of CIDOC CRM (P1 or P102 to a node with P190) are such. A node without exactly
+    one text is no label, and nothing follows from it.
 
     Args:
+        find_node: Returns the number of a node, or None.
         relations: The number of each relation.
         edges: Heads, relations and tails, numbered; shape [e] each.
         feature_heads: Whom the literals belong to; shape [f].
@@ -69,18 +106,22 @@ def plain_labels(
     Yields:
         The relation's IRI, heads of shape [k], and the row of the literal of each; shape [k].
     """
-    if LITERAL_FORM not in relations:
-        return
-    rows = np.flatnonzero(feature_relations == relations[LITERAL_FORM])
-    labels, firsts, counts = np.unique(feature_heads[rows], return_index=True, return_counts=True)
-    labels, rows = labels[counts == 1], rows[firsts[counts == 1]]
     heads, edge_relations, tails = edges
-    for name in _NAMES:
-        if len(labels) and (number := relations.get(_XL + name)) is not None:
-            said = np.flatnonzero(edge_relations == number)
-            places = np.minimum(np.searchsorted(labels, tails[said]), len(labels) - 1)
-            known = labels[places] == tails[said]
-            yield _CORE + name, heads[said][known], rows[places[known]]
+    for each in _VOCABULARIES:
+        rows = np.flatnonzero(feature_relations == relations.get(each.form, -1))
+        labels, firsts, counts = np.unique(feature_heads[rows], return_index=True, return_counts=True)
+        labels, rows = labels[counts == 1], rows[firsts[counts == 1]]
+        if not len(labels):
+            continue
+        typed = (edge_relations == relations.get(RDF_TYPE.value, -1)) & (tails == (find_node(each.identifiers) or -1))
+        identifiers = np.isin(labels, heads[typed])
+        for relation, name in each.relations.items():
+            named = np.flatnonzero(edge_relations == relations.get(relation, -1))
+            places = np.minimum(np.searchsorted(labels, tails[named]), len(labels) - 1)
+            known = labels[places] == tails[named]
+            for meant, chosen in ((name, known & ~identifiers[places]), (_ALIAS, known & identifiers[places])):
+                if chosen.any():
+                    yield meant, heads[named][chosen], rows[places[chosen]]
 
 
 _LOOKED_AT: Final = 10_000
@@ -134,8 +175,8 @@ def naming_of(index: GraphIndex) -> NamingReport:
     # Whoever has only ever been a class or an object of the web's vocabularies says nothing about itself.
     said = (np.diff(index.features.starts) > 0) | (np.diff(index.out.groups) > 0)
     counted &= said
-    # A label of SKOS-XL is a name itself.
-    named = (index.labels >= 0) | _has_literal_form(index)
+    # A label of SKOS-XL, or an appellation, is a name itself.
+    named = (index.labels >= 0) | _is_a_name(index)
     naming = NamingReport(int(counted.sum()), int((counted & named).sum()), ())
     if not naming.mostly_nameless:
         return naming
@@ -143,11 +184,10 @@ def naming_of(index: GraphIndex) -> NamingReport:
     return NamingReport(naming.entities, naming.named, tuple(likely[:_MOST_PROPOSED]))
 
 
-def _has_literal_form(index: GraphIndex) -> npt.NDArray[np.bool_]:
+def _is_a_name(index: GraphIndex) -> npt.NDArray[np.bool_]:
     found = np.zeros(len(index.nodes), dtype=np.bool_)
-    relation = index.relations.find(LITERAL_FORM)
-    if relation is not None:
-        rows = np.flatnonzero(index.features.relations == relation)
+    for relation in map(index.relations.find, _FORMS):
+        rows = np.flatnonzero(index.features.relations == (-1 if relation is None else relation))
         found[np.searchsorted(index.features.starts, rows, side="right") - 1] = True
     return found
 

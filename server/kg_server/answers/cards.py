@@ -10,7 +10,7 @@ from kg_adapters.models import Count, Description, EdgeDirection, NeighborPage
 from kg_adapters.profile import kind_of
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import NeighborRequest
-from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, Triple
+from kg_adapters.terms import Attribute, BlankNode, Fact, Iri, Literal, Node, Term, Triple
 from kg_boundary.shown import listed, set_apart, shown_within
 from kg_server.answers.coverage import both_ways
 from kg_server.answers.intermediates import with_intermediates
@@ -66,7 +66,10 @@ async def _facts(graph: KGAdapter, nodes: Sequence[Node]) -> _Facts:
     )
     for page in (await graph.neighbors(around)).values():
         for fact in page.facts:
-            if isinstance(fact, Triple) or len(fact.tail.value) <= _LONGEST_VALUE:
+            # A blank node says nothing to those who read it.
+            if not isinstance(fact.tail, BlankNode) and (
+                isinstance(fact, Triple) or len(fact.tail.value) <= _LONGEST_VALUE
+            ):
                 found[fact.relation][fact.head].append(fact.tail)
     return {
         relation: {node: tuple(terms) for node, terms in of.items()}

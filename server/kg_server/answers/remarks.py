@@ -34,7 +34,7 @@ async def first_without(parts: int, has_match: Callable[[int], Awaitable[bool]])
     return without - 1
 
 
-def lacking(begin: str, more: str, none: int, unfit: int, name: Note, kind: str, end: str) -> Note:
+def lacking(begin: str, more: str, none: int, unfit: int, name: Note, kind: str, end: str, examples: Note = ()) -> Note:
     """Return how many members are left out since they have nothing to compare, or nothing that compares.
 
     Args:
@@ -45,6 +45,7 @@ def lacking(begin: str, more: str, none: int, unfit: int, name: Note, kind: str,
         name: What they lack; empty where that has no name.
         kind: As what values are compared.
         end: What happens to them.
+        examples: Some of those that have something else, with it.
     """
     no: Note = ("none of it",) if not name else ("no ", *name)
     if not unfit:
@@ -54,13 +55,21 @@ def lacking(begin: str, more: str, none: int, unfit: int, name: Note, kind: str,
         return (
             f"{begin}{unfit:,}{more} {_has(unfit)} a value of ",
             *(name or ("it",)),
-            f" {value} and {_is(unfit)} {end}.",
+            f" {value} and {_is(unfit)} {end}",
+            *_in_brackets(examples),
+            ".",
         )
     return (
         f"{begin}{none:,}{more} {_has(none)} ",
         *no,
-        f", and {unfit:,} {_has(unfit)} a value {value}; they are {end}.",
+        f", and {unfit:,} {_has(unfit)} a value {value}",
+        *_in_brackets(examples),
+        f"; they are {end}.",
     )
+
+
+def _in_brackets(note: Note) -> Note:
+    return (" (", *note, ")") if note else ()
 
 
 def _has(number: int) -> str:
@@ -72,7 +81,15 @@ def _is(number: int) -> str:
 
 
 async def left_out(
-    graph: KGAdapter, every: int, none: int, unfit: int, over: Over | str, owner: Node | None, more: str, kind: str = ""
+    graph: KGAdapter,
+    every: int,
+    none: int,
+    unfit: int,
+    over: Over | str,
+    owner: Node | None,
+    more: str,
+    kind: str = "",
+    examples: Note = (),
 ) -> Note:
     """Return how many of a set a condition leaves out since they have nothing to compare; empty where it is none.
 
@@ -85,13 +102,14 @@ async def left_out(
         owner: Their class, where they have one.
         more: What else they have in common, behind their name.
         kind: As what values are compared.
+        examples: Some of those that have something of another kind, with it.
     """
     if not none and not unfit:
         return _NOTHING
     label = None if owner is None else (await graph.labels([owner])).get(owner)
     name = "node" if label is None else shown_within(label, MAX_LABEL)
     of_all = f"{every:,} {name if every == 1 else plural(name)}{more}"
-    return lacking(f"Of {of_all}, ", "", none, unfit, (over,), kind, "left out")
+    return lacking(f"Of {of_all}, ", "", none, unfit, (over,), kind, "left out", examples)
 
 
 async def led_elsewhere(graph: KGAdapter, relation: Iri, node: Node, owner: Node | None) -> Note:

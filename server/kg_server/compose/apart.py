@@ -10,7 +10,7 @@ from kg_adapters.dates import period_of
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.set_requests import Aggregated, Ends, Listed, SetQuestion, SetRequest, Tabled
 from kg_adapters.set_walking import compute_sets
-from kg_adapters.terms import Literal
+from kg_adapters.terms import XSD, Iri, Literal
 from kg_adapters.values import value_kind
 from kg_server.answers.results import Note
 from kg_server.answers.values import plain_value
@@ -96,6 +96,23 @@ async def _vague(graph: KGAdapter, dated: _Dated, timeout_s: float) -> Note:
     return (why, *listed, f" and {more:,} more." if more else ".")
 
 
+_ZEROS: Final = {"number": Literal("0", Iri(XSD + "integer")), "date": Literal("2000", Iri(XSD + "gYear"))}
+
+
+async def unfit_values(graph: KGAdapter, among: SetExpression, by: ValueOf, timeout_s: float) -> Note:
+    """Return the first members of a set that have values none of which compares, with one of these."""
+    zero = None if by.unit is not None else _ZEROS.get(by.kind)
+    if zero is None:
+        return ()
+    fit = (Kept(among, Compares(by.path, operator, zero, possibly=True)) for operator in (">=", "<"))
+    question = Tabled(Minus((Kept(among, Has(by.path)), *fit)), (Ends(by.path),))
+    request = SetRequest(question, limit=_MOST_SHOWN, cell_limit=1, witnesses=0, timeout_s=timeout_s)
+    found = await compute_sets(graph, request)
+    listed = [piece for row in found.rows for piece in (", ", row.node, " ", *row.cells[0].terms[:1])][1:]
+    more = found.count.value - len(found.rows)
+    return (*listed, f" and {more:,} more") if more else tuple(listed)
+
+
 async def _zones(graph: KGAdapter, dated: _Dated, timeout_s: float) -> Note:
     """Return that times have no zone beside others that have one, or that what they are compared with has none."""
     given = None if dated.given is None else _ZONE.search(dated.given.value)
@@ -109,7 +126,9 @@ async def _zones(graph: KGAdapter, dated: _Dated, timeout_s: float) -> Note:
     bare = await number("none")
     zoned = 0 if given else await number("other", *_UTC[: bool(moment or bare)])
     if bare and (zoned or given):
-        return (f"{bare:,} {'has a time' if bare == 1 else 'have times'} without a zone, read as UTC.",)
+        has = f"{bare:,} {'has a time' if bare == 1 else 'have times'} without a zone"
+        day = "" if given or dated.given is None else f", and so is {_written(dated.given)}"
+        return (f"{has}, read as UTC{day}.",)
     if zoned and dated.given is not None:
         return (f"{_written(dated.given)} has no zone and is read as UTC.",)
     return ()

@@ -56,7 +56,7 @@ from kg_server.answers.columns import by_owner, texts_instead
 from kg_server.answers.coverage import NEARLY_ALL, absence, counted_clause, folded, thinness
 from kg_server.answers.remarks import first_without, led_elsewhere, left_out
 from kg_server.answers.results import Knowledge, Note, Over
-from kg_server.compose.apart import dates_apart
+from kg_server.compose.apart import dates_apart, unfit_values
 from kg_server.compose.lines import RemarkRequest, Told, exactness
 from kg_server.compose.naming import count_of
 from kg_server.compose.totals import noun, plain_number
@@ -236,7 +236,8 @@ async def _left_out(graph: KGAdapter, of: SetExpression, timeout_s: float) -> tu
             unfit = 0 if by is None else await _unfit(graph, among, by, timeout_s)
             none, kind = every.value - having.value, "" if by is None else by.kind
             over = await _last_over(graph, path)
-            notes.append(await left_out(graph, every.value, none, unfit, over, owner_of(among), kept, kind))
+            shown = () if by is None or not unfit else await unfit_values(graph, among, by, timeout_s)
+            notes.append(await left_out(graph, every.value, none, unfit, over, owner_of(among), kept, kind, shown))
             if by is not None:
                 several.append(await _any_of_several(graph, among, path, over, timeout_s))
     return list(filter(None, (*notes, *several))), bool(shares) and min(shares) >= NEARLY_ALL
