@@ -95,11 +95,13 @@ async def test_what_is_shared_over_a_relation_and_its_inverse_is_told_once(towns
         ),
         (
             "Count[Where[Type[city], mass > 5]]",
-            "2. Namely Ville 1, Ville 2. Of 5 cities, 2 have no mass, and 1 has a value that is not a number; they are",
+            "2. Namely Ville 1, Ville 2. Of 5 cities, 2 have no mass, and 1 has a value that is not a number "
+            '(Ville 5 "heavy"^^xsd:double); they are',
         ),
         (
             "Count[Where[Type[city], mass > population]]",
-            "2. Namely Ville 1, Ville 2. Of 5 cities, 2 have no mass, and 1 has a value that is not a number; they are",
+            "2. Namely Ville 1, Ville 2. Of 5 cities, 2 have no mass, and 1 has a value that is not a number "
+            '(Ville 5 "heavy"^^xsd:double); they are',
         ),
         ("Count[Where[Type[city], mass = none]]", "2. Namely Ville 3, Ville 4."),
         ("Count[Where[Type[city], mass != none]]", "3. Namely Ville 1, Ville 2, Ville 5."),

@@ -24,7 +24,7 @@ _ANY_NUMBER_WILL_DO: Final = frozenset({"EXISTS", "MINUS"})
 
 
 @dataclass(frozen=True)
-class Instances:
+class ClassStatements:
     """Writes the statements of a query that something is an instance of a class by name.
 
     Args:
@@ -32,7 +32,7 @@ class Instances:
         outline: Its structure.
         vocabulary: The relations that type the things of the graph.
         named: The classes that such statements name, by the statement.
-        narrow: The classes that are known to have all their instances directly.
+        narrow: The classes that stand for themselves alone, or are known to have all their instances directly.
     """
 
     query: str
@@ -126,8 +126,13 @@ def _either(relations: Sequence[Iri]) -> str:
 
 
 async def instances_in(
-    query: str, outline: Outline, graph: KGAdapter, classes: Mapping[int, Sequence[Iri]], verbs: Collection[int]
-) -> Instances:
+    query: str,
+    outline: Outline,
+    graph: KGAdapter,
+    classes: Mapping[int, Sequence[Iri]],
+    verbs: Collection[int],
+    by_id: Collection[Iri],
+) -> ClassStatements:
     """Return the statements of a query with classes by name.
 
     Args:
@@ -136,12 +141,15 @@ async def instances_in(
         graph: The graph that it asks.
         classes: What the names of classes stand for, by their tokens.
         verbs: The tokens of names that stand for typing relations.
+        by_id: The classes whose names hold their ids, which stand for themselves alone.
     """
     profile = await known_profile(graph)
     named = {each: classes[each.tail[0]] for each in typed_by(outline, graph, verbs) if each.tail[0] in classes}
     found = {each: profile.profile_of(each) for iris in named.values() for each in iris}
-    narrow = frozenset(iri for iri, known in found.items() if known is not None and is_narrow(known))
-    return Instances(query, outline, await _typing(graph) if named else graph.vocabulary, named, narrow)
+    narrow = {iri for iri, known in found.items() if iri in by_id or (known is not None and is_narrow(known))}
+    return ClassStatements(
+        query, outline, await _typing(graph) if named else graph.vocabulary, named, frozenset(narrow)
+    )
 
 
 async def _typing(graph: KGAdapter) -> Vocabulary:
@@ -177,7 +185,7 @@ def typed_by(outline: Outline, graph: KGAdapter, verbs: Collection[int] = ()) ->
             yield each
 
 
-async def with_subclasses(graph: KGAdapter, instances: Instances, names: Mapping[int, str]) -> Sequence[str]:
+async def with_subclasses(graph: KGAdapter, instances: ClassStatements, names: Mapping[int, str]) -> Sequence[str]:
     """Return for each class by name that has subclasses how many instances it has with them, and how many itself.
 
     Args:

@@ -38,7 +38,7 @@ from kg_server.naming.entities import (
 from kg_server.naming.meaning import Meaning, near_classes, with_near_relations
 from kg_server.naming.refusals import MisreadExpression, NoSuchRelation
 from kg_server.naming.relations import namesakes, relations_named, said_of_union
-from kg_server.sparql.classes import Instances, instances_in, with_subclasses
+from kg_server.sparql.classes import ClassStatements, instances_in, with_subclasses
 from kg_server.sparql.label_service import asks_for_labels, put_labels
 from kg_server.sparql.outline import outline_of
 from kg_server.sparql.syntax import Edits, NamePlace, Outline, Span, Token
@@ -65,6 +65,7 @@ class NameMeaning:
         plain: Whether it is exactly an id or label, so that nothing need be said.
         how: How it names an entity or class, where that is known: `an alias`, `one letter off`.
         passed: The classes that bear the name too and are not meant.
+        by_id: Whether the name holds the id, as in `planet (e:Planet)`.
     """
 
     text: str
@@ -74,6 +75,7 @@ class NameMeaning:
     plain: bool
     how: str = ""
     passed: tuple[Candidate, ...] = ()
+    by_id: bool = False
 
 
 async def meanings(graph: KGAdapter, meaning: Meaning, query: str, outline: Outline) -> Mapping[int, NameMeaning]:
@@ -192,7 +194,8 @@ async def _things(
                 each.matched_by not in {"alias", "value"} for each in identity.named if each.entity in iris
             )
             passed = identity.passed if sort == "class" else ()
-            found[name, sort] = NameMeaning(name, sort, match, tuple(sorted(iris)), plain, identity.how, passed)
+            by_id = all(each.matched_by == "id" for each in identity.named)
+            found[name, sort] = NameMeaning(name, sort, match, tuple(sorted(iris)), plain, identity.how, passed, by_id)
         elif identity.named:
             found[name, sort] = InvalidRequest(
                 f"{in_quotes(name, MAX_LABEL)} is a blank node, which no query can name."
@@ -329,11 +332,14 @@ async def _with_ids(graph: KGAdapter, meaning: Meaning, query: str) -> Prepared:
     return Prepared(run.applied(query, outline), note, read, edits)
 
 
-async def _instances(graph: KGAdapter, query: str, outline: Outline, meant: Mapping[int, NameMeaning]) -> Instances:
+async def _instances(
+    graph: KGAdapter, query: str, outline: Outline, meant: Mapping[int, NameMeaning]
+) -> ClassStatements:
     types = frozenset(graph.vocabulary.types)
     classes = {at: each.iris for at, each in meant.items() if each.sort == "class"}
     verbs = {at for at, each in meant.items() if each.sort == "relation" and types.issuperset(each.iris)}
-    return await instances_in(query, outline, graph, classes, verbs)
+    by_id = {iri for each in meant.values() if each.by_id for iri in each.iris}
+    return await instances_in(query, outline, graph, classes, verbs, by_id)
 
 
 async def _with_labels(graph: KGAdapter, outline: Outline, edits: Edits) -> str:
