@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kg_adapters.algebra import Best, Compares, Has, HopPath, Kept, Minus, SetExpression, Timed, ValueOf, Zone
 from kg_adapters.dates import period_of
-from kg_adapters.protocol import KGAdapter
+from kg_adapters.protocol import KGAdapter, known_profile
 from kg_adapters.set_requests import Aggregated, Ends, Listed, SetQuestion, SetRequest, Tabled
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import XSD, Iri, Literal
@@ -99,25 +99,25 @@ async def _vague(graph: KGAdapter, dated: _Dated, timeout_s: float) -> Note:
 _ZEROS: Final = {"number": Literal("0", Iri(XSD + "integer")), "date": Literal("2000", Iri(XSD + "gYear"))}
 
 
-async def unfit_values(graph: KGAdapter, among: SetExpression, by: ValueOf, timeout_s: float) -> Note:
-    """Return the first members of a set that have values none of which compares, with one of these."""
-    zero = None if by.unit is not None else _ZEROS.get(by.kind)
-    if zero is None:
-        return ()
+async def unfit_values(graph: KGAdapter, among: SetExpression, by: ValueOf, timeout_s: float) -> tuple[int, Note]:
+    """Return how many members of a set have values none of which compares, and the first of them with one of these."""
+    zero = _ZEROS[by.kind]
+    if by.unit is not None:
+        zero = replace(zero, datatype=by.unit)
     fit = (Kept(among, Compares(by.path, operator, zero, possibly=True)) for operator in (">=", "<"))
     question = Tabled(Minus((Kept(among, Has(by.path)), *fit)), (Ends(by.path),))
     request = SetRequest(question, limit=_MOST_SHOWN, cell_limit=1, witnesses=0, timeout_s=timeout_s)
     found = await compute_sets(graph, request)
     listed = [piece for row in found.rows for piece in (", ", row.node, " ", *row.cells[0].terms[:1])][1:]
     more = found.count.value - len(found.rows)
-    return (*listed, f" and {more:,} more") if more else tuple(listed)
+    return found.count.value, (*listed, f" and {more:,} more") if more else tuple(listed)
 
 
 async def _zones(graph: KGAdapter, dated: _Dated, timeout_s: float) -> Note:
     """Return that times have no zone beside others that have one, or that what they are compared with has none."""
     given = None if dated.given is None else _ZONE.search(dated.given.value)
     moment = dated.given is not None and "T" in dated.given.value
-    if graph.remote and not moment:
+    if graph.remote and not moment and not await _may_hold_times(graph, dated.path):
         return ()
 
     async def number(*zones: Zone) -> int:
@@ -134,6 +134,15 @@ async def _zones(graph: KGAdapter, dated: _Dated, timeout_s: float) -> Note:
     return ()
 
 
+async def _may_hold_times(graph: KGAdapter, path: HopPath) -> bool:
+    """Say whether the values at the end of a path may be points in time, as far as is known without a request."""
+    profile = (await known_profile(graph)).everything
+    known = [profile.property(step.relation) for step in path.hops[-1].steps or ()]
+    ranges = [each.values for each in known if each is not None]
+    return not ranges or any(each is None or _MOMENTS.intersection(each.datatypes) for each in ranges)
+
+
+_MOMENTS: Final = frozenset(Iri(XSD + each) for each in ("dateTime", "dateTimeStamp"))
 _UTC: Final[tuple[Zone, ...]] = ("utc",)
 _ZONE: Final = re.compile("T.*(?:Z|[+-][0-9]{2}:[0-9]{2})$")
 

@@ -54,7 +54,7 @@ from kg_adapters.values import compared_kind_of, unit_of, value_kind
 from kg_boundary.shown import in_quotes
 from kg_server.answers.columns import by_owner, texts_instead
 from kg_server.answers.coverage import NEARLY_ALL, absence, counted_clause, folded, thinness
-from kg_server.answers.remarks import first_without, led_elsewhere, left_out
+from kg_server.answers.remarks import first_without, lacking, led_elsewhere, left_out
 from kg_server.answers.results import Knowledge, Note, Over
 from kg_server.compose.apart import dates_apart, unfit_values
 from kg_server.compose.lines import RemarkRequest, Told, exactness
@@ -217,13 +217,17 @@ _MOST_CONDITIONS: Final = 3
 async def _left_out(graph: KGAdapter, of: SetExpression, timeout_s: float) -> tuple[Sequence[Note], bool]:
     """Return of how many members of a set nothing is stated that a condition asks about, and whether of nearly none.
 
-    A remote graph is not asked for it: there a profile tells it of a whole class, or nothing does.
+    Of a remote graph a profile tells it for a whole class; it is asked only for values that do not compare.
     """
     notes, several = list[Note](), list[Note]()
     shares: list[float] = []
     for among, path, by in islice(_conditions(of), _MOST_CONDITIONS):
         if graph.remote:
-            notes.append(await _by_profile(graph, among, path, by))
+            notes.append(await _by_profile(graph, among, path))
+            if by is not None:
+                unfit, shown = await unfit_values(graph, among, by, timeout_s)
+                over = await _last_over(graph, path)
+                notes.append(lacking("", "", 0, unfit, (over,), by.kind, "left out", shown) if unfit else ())
             if by is not None and len(path.hops) > 1:
                 several.append(
                     ("Of several values of one node any may meet the condition on ", await _last_over(graph, path), ".")
@@ -233,10 +237,9 @@ async def _left_out(graph: KGAdapter, of: SetExpression, timeout_s: float) -> tu
         shares.append(having.value / max(every.value, 1))
         if every.exact and having.exact:
             kept = " that meet the other conditions" if isinstance(among, Kept | Minus) else ""
-            unfit = 0 if by is None else await _unfit(graph, among, by, timeout_s)
+            unfit, shown = (0, ()) if by is None else await unfit_values(graph, among, by, timeout_s)
             none, kind = every.value - having.value, "" if by is None else by.kind
             over = await _last_over(graph, path)
-            shown = () if by is None or not unfit else await unfit_values(graph, among, by, timeout_s)
             notes.append(await left_out(graph, every.value, none, unfit, over, owner_of(among), kept, kind, shown))
             if by is not None:
                 several.append(await _any_of_several(graph, among, path, over, timeout_s))
@@ -252,12 +255,6 @@ async def _any_of_several(
         return ()
     has = "1 has" if number == 1 else f"{number:,} have"
     return f"{has} several values of ", over, ": any of them may meet the condition."
-
-
-async def _unfit(graph: KGAdapter, among: SetExpression, by: ValueOf, timeout_s: float) -> int:
-    """Return how many members of a set have values of which none compares with others."""
-    request = SetRequest(Aggregated(among, by, "min"), limit=0, witnesses=0, timeout_s=timeout_s)
-    return (await compute_sets(graph, request)).unfit.value
 
 
 def _conditions(of: SetExpression) -> Iterator[tuple[SetExpression, HopPath, ValueOf | None]]:
@@ -299,7 +296,7 @@ async def _last_over(graph: KGAdapter, path: HopPath) -> Over | str:
     return f"{'-' if first.direction == 'in' else ''}{in_quotes(label, MAX_LABEL)}"
 
 
-async def _by_profile(graph: KGAdapter, among: SetExpression, path: HopPath, by: ValueOf | None) -> Note:
+async def _by_profile(graph: KGAdapter, among: SetExpression, path: HopPath) -> Note:
     step = _last_step(graph, path)[0]
     over = Over(step.relation, step.direction == "in")
     if not isinstance(among, Instances) or len(path.hops) != 1 or await _last_over(graph, path) != over:
@@ -310,8 +307,7 @@ async def _by_profile(graph: KGAdapter, among: SetExpression, path: HopPath, by:
     if known is None or known.having == known.instances:
         return ()
     clause = counted_clause(known)
-    others = "the others" if by is None else f"those without one, or with one that is not a {by.kind},"
-    return f"{clause[0].upper()}{clause[1:]} (", over, f"); {others} are left out."
+    return f"{clause[0].upper()}{clause[1:]} (", over, "); the others are left out."
 
 
 async def _values_beside(graph: KGAdapter, asked: RemarkRequest, timeout_s: float) -> Sequence[Note]:
