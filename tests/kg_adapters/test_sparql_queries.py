@@ -194,6 +194,8 @@ MAGIC: Mapping[DialectName, set[str]] = {
 """What each engine's full-text index is asked by: triple patterns to any parser of SPARQL 1.1, more to the engine."""
 VOCABULARY = Vocabulary()
 PLAIN_IRIS = (
+    "http://www.cidoc-crm.org/cidoc-crm/",
+    "http://erlangen-crm.org/current/",
     "http://example.org/",
     "http://schema.org/",
     "https://schema.org/",

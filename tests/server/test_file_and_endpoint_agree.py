@@ -13,6 +13,7 @@ from remote_graphs import behind_endpoint
 
 ARCHIVE = """
 @prefix e: <http://e.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix crm: <http://www.cidoc-crm.org/cidoc-crm/> .
 @prefix dcterms: <http://purl.org/dc/terms/> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
 e:Print rdfs:label "print" . e:Sheet rdfs:label "sheet" ; rdfs:subClassOf e:Print .
 e:hung rdfs:label "hung" . e:measure rdfs:label "measure" . e:width rdfs:label "width" . e:lent rdfs:label "lent" .
@@ -22,6 +23,7 @@ e:i3 a e:Print ; rdfs:label "Mill" ; dcterms:creator e:mo .
 e:i4 a e:Print ; rdfs:label "Weir" .
 e:mo rdfs:label "Mo Vance" . e:inch rdfs:label "inch" .
 e:i1 e:frame [ e:depth 3 ; e:in e:inch ] .
+e:near rdfs:label "near" . e:site e:near e:i1 ; crm:P1_is_identified_by [ crm:P190_has_symbolic_content "Ember"@la ] .
 [] a e:Show ; rdfs:label "Autumn" ; e:hung e:i1 , e:i2 .
 """
 
@@ -79,3 +81,10 @@ async def test_a_name_of_blank_nodes_is_no_empty_set(archive: KGAdapter) -> None
         assert "'Autumn' names a node without an id" in await refusal(archive, "GetNeighbor", entity="Autumn")
     else:
         assert (await composed(archive, "Neighbor[Autumn, hung]")).plain.lines == ["Harvest", "Orchard"]
+
+
+async def test_a_name_that_is_a_node_of_its_own_names_what_it_is_the_name_of(archive: KGAdapter) -> None:
+    answer = await call(archive, "GetNeighbor", entity="Ember", relation="near")
+    assert answer.plain.summary.endswith("Harvest.")
+    assert (await composed(archive, "Neighbor[Ember, near]")).plain.summary == "Harvest."
+    assert "'Ember' names" in (await call(archive, "Retrieve", text="Ember")).summary

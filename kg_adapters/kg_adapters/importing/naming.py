@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from kg_adapters.appellations import ALIAS, VOCABULARIES
 from kg_adapters.index.graph_index import GraphIndex, Ints, Longs, bare_relations, written
 from kg_adapters.labels import RDF_TYPE
 from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING
@@ -47,41 +48,7 @@ def names_of_relations(
                 yield owners[head], name, said[feature_heads[said] == head]
 
 
-_XL: Final = "http://www.w3.org/2008/05/skos-xl#"
-_CORE: Final = "http://www.w3.org/2004/02/skos/core#"
-_CIDOC: Final = ("http://www.cidoc-crm.org/cidoc-crm/", "http://erlangen-crm.org/current/")
-_LABEL, _ALIAS = f"{_CORE}prefLabel", f"{_CORE}altLabel"
-
-
-@dataclass(frozen=True, slots=True)
-class _Appellations:
-    """How a vocabulary names entities by nodes of their own.
-
-    Args:
-        form: From such a node to the text that it is.
-        relations: From an entity to such nodes, with the relation of SKOS that means the same.
-        identifiers: The class of those nodes that are identifiers rather than names, which become aliases.
-    """
-
-    form: str
-    relations: Mapping[str, str]
-    identifiers: str = ""
-
-
-_VOCABULARIES: Final = (
-    _Appellations(
-        f"{_XL}literalForm", {f"{_XL}{name}": f"{_CORE}{name}" for name in ("prefLabel", "altLabel", "hiddenLabel")}
-    ),
-    *(
-        _Appellations(
-            f"{each}P190_has_symbolic_content",
-            {f"{each}P1_is_identified_by": _LABEL, f"{each}P102_has_title": _LABEL},
-            f"{each}E42_Identifier",
-        )
-        for each in _CIDOC
-    ),
-)
-_FORMS: Final = tuple(each.form for each in _VOCABULARIES)
+_FORMS: Final = tuple(each.form for each in VOCABULARIES)
 
 
 def plain_labels(
@@ -107,7 +74,7 @@ def plain_labels(
         The relation's IRI, heads of shape [k], and the row of the literal of each; shape [k].
     """
     heads, edge_relations, tails = edges
-    for each in _VOCABULARIES:
+    for each in VOCABULARIES:
         rows = np.flatnonzero(feature_relations == relations.get(each.form, -1))
         labels, firsts, counts = np.unique(feature_heads[rows], return_index=True, return_counts=True)
         labels, rows = labels[counts == 1], rows[firsts[counts == 1]]
@@ -119,7 +86,7 @@ def plain_labels(
             named = np.flatnonzero(edge_relations == relations.get(relation, -1))
             places = np.minimum(np.searchsorted(labels, tails[named]), len(labels) - 1)
             known = labels[places] == tails[named]
-            for meant, chosen in ((name, known & ~identifiers[places]), (_ALIAS, known & identifiers[places])):
+            for meant, chosen in ((name, known & ~identifiers[places]), (ALIAS, known & identifiers[places])):
                 if chosen.any():
                     yield meant, heads[named][chosen], rows[places[chosen]]
 

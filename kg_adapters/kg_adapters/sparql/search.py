@@ -9,6 +9,7 @@ import anyio
 import anyio.to_thread
 from rapidfuzz import fuzz, process
 
+from kg_adapters.appellations import VOCABULARIES
 from kg_adapters.calls import note_partial, watching_completeness
 from kg_adapters.errors import BackendError, BackendTimeout
 from kg_adapters.folding import bare_words, fold
@@ -142,6 +143,7 @@ def _is_near(names: Iterable[Name], text: str) -> bool:
 _VALUE_S: Final = 3.0
 """How many seconds a query for values may take."""
 _MOST_USES: Final = 2_000
+_FORMS: Final = frozenset(Iri(each.form) for each in VOCABULARIES)
 
 
 async def uses_of_values(
@@ -159,7 +161,9 @@ async def uses_of_values(
     found: dict[str, dict[Iri, dict[Node, Literal]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows(answer):
         bearer, relation, value = row.node("s"), row.iri("a"), row.term("l")
-        if bearer is not None and relation is not None and isinstance(value, Literal):
+        # Over the relation to its text nothing can be asked of a name that is a blank node.
+        is_name = relation in _FORMS and bearer is not None and not asker.can_name(bearer)
+        if bearer is not None and relation is not None and isinstance(value, Literal) and not is_name:
             found[cleaned(value.value).lower()][relation].setdefault(bearer, value)
     is_whole = not answer.cut and len(answer.rows) < _MOST_USES
     uses = {text: _sorted_uses(found.get(cleaned(text).lower(), {}), limit, is_whole) for text in texts}

@@ -6,6 +6,7 @@ from functools import partial
 from itertools import product
 from typing import Final
 
+from kg_adapters.appellations import NAMING
 from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity, UnknownName
 from kg_adapters.federated import FederatedGraph
 from kg_adapters.folding import fold
@@ -208,6 +209,9 @@ async def _with_values(
 def _as_value(identity: Identity, uses: tuple[ValueUse, ...]) -> Identity:
     """Return the verdict on a text that is a value, whatever it is nearly the name of."""
     near = (*identity.named, *identity.near)
+    if names := [use for use in uses if use.relation in NAMING]:
+        called = (replace(each, matched_by="label") for each in bearers_of_value(identity.text, names))
+        return Identity(identity.text, "exact", tuple(called), near)
     if (relation := identifier_among(identity.text, uses)) is not None:
         named = bearers_of_value(identity.text, uses)
         return Identity(identity.text, "exact", named, near, by=f"by its {relation.local_part}")

@@ -9,6 +9,7 @@ from functools import cache
 from itertools import combinations
 from typing import Final
 
+from kg_adapters.appellations import VOCABULARIES
 from kg_adapters.errors import Unsupported
 from kg_adapters.folding import fold
 from kg_adapters.http.options import TextSearch
@@ -137,7 +138,7 @@ _BLAZEGRAPH: Final = "http://www.bigdata.com/rdf/search#"
 _QLEVER: Final = "http://qlever.cs.uni-freiburg.de/builtin-functions/"
 _SCORE: Final = "?w"
 _PLAIN: Final = re.compile(r"[a-z0-9]+\*?")
-_LANGUAGES: Final = ("de", "en", "es", "fr", "it", "nl", "pt", "sv")
+_LANGUAGES: Final = ("de", "en", "es", "fr", "it", "la", "nl", "pt", "sv")
 """Languages in which values are looked up beside those of a graph's names."""
 _TYPED: Final[Sequence[tuple[re.Pattern[str], Sequence[str]]]] = (
     (re.compile(r"[0-9]{4}", re.ASCII), ("integer", "int", "decimal", "gYear")),
@@ -218,6 +219,7 @@ class NameQueries:
     def valued(self, texts: Sequence[str], limit: int) -> str | None:
         """Return the query for the entities `?s` that have one of some texts as a value `?l` over a relation `?a`.
 
+        The text of a node that is a name (`appellations`) counts as a value of what it names.
         It is looked up in some spellings, languages and datatypes; None where no value is like any of the texts.
         """
         names = [name for text in texts if (name := cleaned(text)) and len(name) <= MAX_NAME]
@@ -226,7 +228,14 @@ class NameQueries:
         languages = dict.fromkeys((*self.vocabulary.languages, *_LANGUAGES))
         values = dict.fromkeys(each for name in names for each in _values_of(name, languages))
         left_out = ", ".join(map(writing.iri, sorted(self.vocabulary.texts)))
-        found = f"{writing.values('l', values, self.dialect)} ?s ?a ?l . FILTER(?a NOT IN ({left_out}))"
+        pairs = "".join(
+            f"({writing.iri(Iri(relation))} {writing.iri(Iri(each.form))})"
+            for each in VOCABULARIES
+            for relation in each.relations
+        )
+        borne = f"{{ ?s ?a ?l . FILTER(?a NOT IN ({left_out})) }}"
+        called = f"{{ VALUES (?a ?form) {{ {pairs} }} ?name ?form ?l . ?s ?a ?name . }}"
+        found = f"{writing.values('l', values, self.dialect)} {borne} UNION {called}"
         return f"SELECT DISTINCT ?s ?a ?l {{ {found} }} LIMIT {limit}"
 
     def some(self, limit: int) -> str:
