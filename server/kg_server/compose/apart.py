@@ -8,7 +8,7 @@ from typing import Final
 from kg_adapters.algebra import Best, Compares, Has, HopPath, Kept, Minus, SetExpression, Timed, ValueOf, Zone
 from kg_adapters.dates import period_of
 from kg_adapters.protocol import KGAdapter, known_profile
-from kg_adapters.set_requests import Aggregated, Ends, Listed, SetQuestion, SetRequest, Tabled
+from kg_adapters.set_requests import Aggregated, Ends, Grouped, Listed, SetQuestion, SetRequest, Tabled
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import XSD, Iri, Literal
 from kg_adapters.values import value_kind
@@ -46,6 +46,8 @@ async def dates_apart(graph: KGAdapter, question: SetQuestion, timeout_s: float)
     """
     notes: list[Note] = []
     open_ended = False
+    if isinstance(question, Grouped) and question.part is not None:
+        notes += await _as_written(graph, question, timeout_s)
     for _, dated in zip(range(_MOST_CONDITIONS), _dates_of(question), strict=False):
         vague = await _vague(graph, dated, timeout_s)
         open_ended |= bool(vague)
@@ -132,6 +134,16 @@ async def _zones(graph: KGAdapter, dated: _Dated, timeout_s: float) -> Note:
     if zoned and dated.given is not None:
         return (f"{_written(dated.given)} has no zone and is read as UTC.",)
     return ()
+
+
+async def _as_written(graph: KGAdapter, question: Grouped, timeout_s: float) -> Sequence[Note]:
+    """Return how many times are counted by a date that is another one in UTC, by which conditions compare them."""
+    if graph.remote and not await _may_hold_times(graph, question.by):
+        return ()
+    elsewhere = Kept(question.of, Timed(question.by, ("other",)))
+    number = (await count_of(graph, elsewhere, timeout_s)).value
+    times = "1 time is" if number == 1 else f"{number:,} times are"
+    return ((f"{times} in another zone than UTC and count by the date that is written.",),) if number else ()
 
 
 async def _may_hold_times(graph: KGAdapter, path: HopPath) -> bool:
