@@ -329,7 +329,7 @@ class Tools:
         """Answer a question by a read-only SPARQL 1.1 query.
 
         The graph's prefixes are declared. A name may stand for any id: ?x a @"city"; @"country" @"Japan".
-        A class by name takes in its subclasses; inverses count only where walked.
+        A named class takes in its subclasses; inverses must be walked.
         """
         here = await self._graphs.opened(graph)
         if not isinstance(here.adapter, SupportsSparql):
