@@ -88,3 +88,10 @@ async def test_a_name_that_is_a_node_of_its_own_names_what_it_is_the_name_of(arc
     assert answer.plain.summary.endswith("Harvest.")
     assert (await composed(archive, "Neighbor[Ember, near]")).plain.summary == "Harvest."
     assert "'Ember' names" in (await call(archive, "Retrieve", text="Ember")).summary
+
+
+async def test_paths_go_through_blank_nodes(archive: KGAdapter) -> None:
+    answer = (await call(archive, "GetPath", source="Harvest", target="inch")).plain
+    assert answer.summary.startswith("1 path links Harvest and inch within 3 hops. The search was exhaustive")
+    assert "[e:frame]-> _:" in answer.lines[0]
+    assert "[depth 3] -[e:in]-> inch" in answer.lines[0]

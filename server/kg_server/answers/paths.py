@@ -18,7 +18,7 @@ from kg_adapters.index.paths.search import UNKNOWN_DEGREE, find_paths_in_index
 from kg_adapters.models import Count, Degree, NeighborPage, Path, PathRequest, PathsFound
 from kg_adapters.protocol import KGAdapter, SupportsJoins, SupportsPaths, known_profile
 from kg_adapters.requests import NeighborRequest, check_path_request
-from kg_adapters.terms import BlankNode, Iri, Node, Triple, node_key
+from kg_adapters.terms import BlankNode, Iri, Literal, Node, Term, Triple, node_key
 from kg_boundary.shown import counted, in_quotes, listed
 from kg_server.answers.intermediates import with_intermediates
 from kg_server.answers.results import MOST_HOPS, Answer, AnswerRows, Line, Over, PathsResult, Piece, Status, fitted_rows
@@ -80,6 +80,8 @@ class _Surroundings:
         self._around: dict[Node, set[Node]] = {}
         self._degrees: dict[Node, Degree] = {}
         self._spent = 0
+        self._same: dict[BlankNode, BlankNode] = {}
+        self._with_facts: dict[frozenset[tuple[Iri, bool, Term]], BlankNode] = {}
         self._joins = graph if isinstance(graph, SupportsJoins) else None
         self.stopped: Choice["expansions", "time"] | None = None
         self.unnamed = False
@@ -111,8 +113,7 @@ class _Surroundings:
         for hops in range(1, most + 1):
             found = await graph.joined(*ends, hops, without=self._left_out)
             whole = whole and found.whole
-            for triple in found.facts:
-                self._add(triple)
+            await self._add_all(found.facts)
             inner = {node for triple in found.facts for node in (triple.head, triple.tail)}
             counts = await graph.neighbor_counts(inner - self._degrees.keys() - set(ends))
             self._degrees.update({node: Degree(number, ()) for node, number in counts.items()})
@@ -180,13 +181,46 @@ class _Surroundings:
         pages = await self._graph.neighbors(NeighborRequest(tuple(nodes), limit=limit, cursor=cursor))
         for page in pages.values():
             self._spent += len(page.triples)
-            for triple in page.triples:
-                self._add(triple)
+            await self._add_all(page.triples)
         return dict(pages)
 
-    def _add(self, triple: Triple) -> None:
+    async def _add_all(self, triples: Sequence[Triple]) -> None:
         if not self._graph.prefixes.blank_nodes:
-            self.unnamed |= isinstance(triple.head, BlankNode) or isinstance(triple.tail, BlankNode)
+            ends = {end for triple in triples for end in (triple.head, triple.tail)}
+            await self._tell_apart({end for end in ends if isinstance(end, BlankNode)} - self._same.keys())
+        for triple in triples:
+            self._add(replace(triple, head=self._known(triple.head), tail=self._known(triple.tail)))
+
+    async def _tell_apart(self, nodes: Collection[BlankNode]) -> None:
+        """Learn which blank nodes of several answers are one, by their facts, which came with them, and add these.
+
+        What cannot be known so, since its facts lead to other blank nodes or did not come, cannot be passed through.
+        """
+        if not nodes:
+            return
+        pages = await self._graph.neighbors(NeighborRequest(tuple(nodes), limit=_PAGE, values=True))
+        for node in nodes:
+            page = pages.get(node)
+            facts = () if page is None or page.truncated else page.facts
+            sides = frozenset(
+                (fact.relation, fact.head == node, fact.tail if fact.head == node else fact.head) for fact in facts
+            )
+            if not sides or any(isinstance(end, BlankNode) for _, _, end in sides):
+                self.unnamed = True
+                self._same[node] = node
+                continue
+            first = self._same[node] = self._with_facts.setdefault(sides, node)
+            if first == node:
+                edges = [fact for fact in facts if isinstance(fact, Triple)]
+                neighbors = {end for _, _, end in sides if not isinstance(end, Literal)}
+                self._degrees[node] = Degree(Count(len(neighbors)), ())
+                for edge in edges:
+                    self._add(edge)
+
+    def _known(self, node: Node) -> Node:
+        return self._same.get(node, node) if isinstance(node, BlankNode) else node
+
+    def _add(self, triple: Triple) -> None:
         self._builder.add_edge(node_key(triple.head), triple.relation.value, node_key(triple.tail))
         if triple.head != triple.tail and triple.relation not in self._left_out:
             self._around.setdefault(triple.head, set()).add(triple.tail)
@@ -441,7 +475,7 @@ def _extent(search: _Search, names: Names) -> str:
         hubs = listed((names.entity(hub, ",") for hub in found.skipped_hubs), ", ", SHOWN_HUBS)
         return f"Hubs left out: {hubs} (avoid_hubs=false includes them, types and superclasses)."
     if found.unnamed:
-        return "Nodes without a name (_:…) cannot be passed through here; a Sparql query can go through them."
+        return "Not all nodes without a name (_:…) can be passed through here; a Sparql query can go through them."
     if found.uncounted:
         return "Paths may pass through hubs: not all neighbours of the nodes between were counted."
     left = "for mixes of superclasses and others" if search.above else "over types and superclasses"
