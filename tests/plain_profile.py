@@ -3,9 +3,19 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 from typing import TypeAlias
 
+from kg_adapters.inverses import (
+    DECLARING,
+    OWL_INVERSE,
+    OWL_SYMMETRIC,
+    DeclaredLinks,
+    PairCounts,
+    choose_inverses,
+    subproperties,
+)
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import EdgeDirection
 from kg_adapters.profile import (
@@ -13,22 +23,17 @@ from kg_adapters.profile import (
     MAX_PROPERTIES,
     MAX_RELATIONS,
     MAX_TARGETS,
-    OWL_INVERSE,
-    OWL_SYMMETRIC,
     VALUE_KINDS,
-    WIKIDATA_INVERSE,
     ClassProfile,
     GraphProfile,
     InverseRelations,
-    PairCounts,
     PropertyProfile,
+    Subproperties,
     ValueCount,
     ValueKind,
     ValueRange,
-    choose_inverses,
     compared_by,
     kind_of,
-    relation_meant,
     unit_in,
 )
 from kg_adapters.terms import Iri, Literal, Node, Term, literal_key, node_key
@@ -71,7 +76,8 @@ def profile_of(
     return GraphProfile(
         everything=known(None),
         classes=tuple(known(owner) for owner in order[:MAX_CLASSES]),
-        inverses=found.inverses(),
+        inverses=(inverses := found.inverses()),
+        subproperties=found.subproperties(inverses),
         values=found.values(vocabulary),
         complete=len(order) <= MAX_CLASSES,
     )
@@ -115,20 +121,25 @@ class _Statements:
             stored.update(relations)
             along.update((one, other) for one, other in product(relations, relations) if one != other)
             back.update(product(relations, self._pairs.get((tail, head), ())))
-        known = self.edges.keys()
-        declared = [pair for pair in self._declared() if known >= set(pair)]
-        return choose_inverses(PairCounts(stored, back, along), declared)
+        return choose_inverses(PairCounts(stored, back, along), self.links.inverses)
 
-    def _declared(self) -> Iterator[tuple[Iri, Iri]]:
-        for relation in (OWL_INVERSE, WIKIDATA_INVERSE):
+    def subproperties(self, inverses: Iterable[InverseRelations]) -> Subproperties:
+        """Return the relations that hold only where a wider one does."""
+        return subproperties(self.links, inverses, used={*self.edges, *self.literals})
+
+    @cached_property
+    def links(self) -> DeclaredLinks:
+        """What is declared of relations."""
+        return DeclaredLinks.of(self._declared())
+
+    def _declared(self) -> Iterator[tuple[Term, Iri, Term]]:
+        for relation in DECLARING:
             for head, tails in _of(self.edges, relation).items():
-                for tail in tails:
-                    if isinstance(head, Iri) and isinstance(tail, Iri):
-                        yield relation_meant(head), relation_meant(tail)
+                yield from ((head, relation, tail) for tail in tails)
         for groups in self.edges.values():
             for head, tails in groups.items():
-                if OWL_SYMMETRIC in tails and isinstance(head, Iri):
-                    yield head, head
+                if OWL_SYMMETRIC in tails:
+                    yield head, OWL_INVERSE, head
 
 
 class _Members:

@@ -159,7 +159,7 @@ SHAPES: Mapping[str, Callable[[Queries], Built]] = {
     "ProfileQueries.broader": lambda queries: (queries.profiles.broader(each) for each in (None, [iri("c")])),
     "ProfileQueries.sizes": _one(lambda queries: queries.profiles.sizes(OWNERS)),
     "ProfileQueries.having": lambda queries: (queries.profiles.having(each) for each in OWNERS),
-    "ProfileQueries.declared_inverses": _one(lambda queries: queries.profiles.declared_inverses()),
+    "ProfileQueries.declared_links": _one(lambda queries: queries.profiles.declared_links()),
     "ProfileQueries.pairs": _pairs,
     "SetQueries.answer": _sets,
     "SetQueries.explained": _sets,

@@ -13,6 +13,7 @@ from kg_adapters.joined_answers import (
     counted_degree,
     joined_degree,
     joined_features,
+    joined_links,
     joined_schema,
     joined_uses,
     joined_vocabulary,
@@ -33,7 +34,7 @@ from kg_adapters.models import (
     ValueUse,
 )
 from kg_adapters.prefixes import JoinedPrefixes, Position
-from kg_adapters.profile import GraphProfile, InverseRelations, unknown_profile
+from kg_adapters.profile import GraphProfile, unknown_profile
 from kg_adapters.protocol import KGAdapter, SupportsLearning, SupportsValueSearch, known_profile
 from kg_adapters.requests import (
     FeatureRequest,
@@ -68,7 +69,7 @@ class FederatedGraph:
     Args:
         graphs: The graphs by name; whoever made them closes them.
         rules: What links them; the usual rules for a graph without any.
-        inverses: Which of their relations are inverse.
+        links: How their relations belong together; nothing is known of it when None.
         timeouts_s: How many seconds a request may take each graph; as long as the call where it is not named.
     """
 
@@ -76,12 +77,12 @@ class FederatedGraph:
         self,
         graphs: Mapping[str, KGAdapter],
         rules: Mapping[str, LinkRules] | None = None,
-        inverses: Sequence[InverseRelations] = (),
+        links: GraphProfile | None = None,
         timeouts_s: Mapping[str, float] | None = None,
     ) -> None:
         self._graphs = dict(graphs)
         self._rules = {name: (rules or {}).get(name, LinkRules()) for name in graphs}
-        self._inverses = tuple(inverses)
+        self._profile = links or unknown_profile()
         self._timeouts_s = dict(timeouts_s or {})
         self._nodes = LinkedNodes(self._graphs, self._rules, self._timeouts_s)
         self._relations: dict[Iri, int] = {}
@@ -98,13 +99,9 @@ class FederatedGraph:
         rules: Mapping[str, LinkRules] | None = None,
         timeouts_s: Mapping[str, float] | None = None,
     ) -> Self:
-        """Return some graphs as one, with what is known of their inverse relations."""
+        """Return some graphs as one, with what is known of how their relations belong together."""
         profiles = answers(await ask_each(graphs, lambda _, graph: known_profile(graph), timeouts_s))
-        inverses: dict[Iri, InverseRelations] = {}
-        for each in chain.from_iterable(profile.inverses for profile in profiles.values()):
-            if each.relation not in inverses and each.inverse not in inverses:
-                inverses[each.relation] = inverses[each.inverse] = each
-        return cls(graphs, rules, tuple(dict.fromkeys(inverses.values())), timeouts_s)
+        return cls(graphs, rules, joined_links(list(profiles.values())), timeouts_s)
 
     @property
     def members(self) -> Sequence[KGAdapter]:
@@ -286,7 +283,7 @@ class FederatedGraph:
         answers(await ask_each(learning, lambda name, _: learning[name].learn_profile(when_asked=when_asked)))
 
     def known_profile(self) -> GraphProfile:
-        return replace(unknown_profile(), inverses=self._inverses)
+        return self._profile
 
     async def aclose(self) -> None:
         self._around.clear()

@@ -21,6 +21,7 @@ from kg_adapters.models import (
     ValueUse,
 )
 from kg_adapters.prefixes import Prefixes
+from kg_adapters.profile import GraphProfile, InverseRelations, Subproperties, unknown_profile
 from kg_adapters.requests import NeighborRequest, in_turns
 from kg_adapters.terms import Fact, Iri, Literal, Node, literal_key, node_key
 
@@ -249,3 +250,29 @@ def joined_uses(uses: Iterable[ValueUse], limit: int) -> Sequence[ValueUse]:
         count = Count(len(bearers)) if whole else same[0].count if len(same) == 1 else most
         joined.append(ValueUse(relation, same[0].value, tuple(bearers[:limit]), count))
     return sorted(joined, key=lambda use: (-use.count.value, use.relation))
+
+
+def joined_links(profiles: Iterable[GraphProfile]) -> GraphProfile:
+    """Return what several graphs know of how relations belong together, and nothing else of their profiles.
+
+    Where they differ on the inverse of a relation, the first counts.
+    """
+    pairs, taken = dict[tuple[Iri, Iri], InverseRelations](), set[Iri]()
+    along, behind = dict[tuple[Iri, Iri], None](), dict[tuple[Iri, Iri], None]()
+    for profile in profiles:
+        along |= dict.fromkeys(profile.subproperties.along)
+        behind |= dict.fromkeys(profile.subproperties.behind)
+        for each in profile.inverses:
+            key = each.relation, each.inverse
+            if (known := pairs.get(key)) is not None:
+                pairs[key] = replace(
+                    known,
+                    both=known.both + each.both,
+                    only_relation=known.only_relation + each.only_relation,
+                    only_inverse=known.only_inverse + each.only_inverse,
+                )
+            elif not taken.intersection(key):
+                pairs[key] = each
+                taken.update(key)
+    subproperties = Subproperties(tuple(along), tuple(behind))
+    return replace(unknown_profile(), inverses=tuple(pairs.values()), subproperties=subproperties)

@@ -3,10 +3,13 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import Field
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.prefixes import SCHEMES, WELL_KNOWN, Prefixes, is_prefix
+from kg_adapters.sections import Section, Texts
 from kg_adapters.terms import Iri, Literal
 from kg_boundary.shown import in_quotes
 
@@ -43,6 +46,8 @@ class Vocabulary:
         languages: Language tags, the preferred first; kept in lower case.
         types: Relations from an entity to its classes; path search that avoids hubs does not walk them.
         subclasses: Relations from a class to the wider ones; path search that avoids hubs does not walk them either.
+        standard_inverses: Whether relations of well-known vocabularies, such as `skos:broader` and `skos:narrower`, are
+            each other's inverse although the graph does not declare it.
     """
 
     labels: tuple[Iri, ...] = (
@@ -72,6 +77,8 @@ class Vocabulary:
     languages: tuple[str, ...] = ("en", "mul")
     types: tuple[Iri, ...] = (RDF_TYPE, WIKIDATA_TYPES[0])
     subclasses: tuple[Iri, ...] = (Iri("http://www.w3.org/2000/01/rdf-schema#subClassOf"), WIKIDATA_TYPES[1])
+    # A store keeps what follows from it, its profile.
+    standard_inverses: Annotated[bool, Field(exclude=True)] = True
 
     def __post_init__(self) -> None:
         # Tags compare without case.
@@ -135,6 +142,7 @@ class ChosenRelations:
         descriptions: Relations to descriptions, the preferred first.
         types: Relations from an entity to its classes.
         label_keys: Which features name the nodes of a `graph.json`, as `TYPE=FEATURE`.
+        standard_inverses: Whether relations of well-known vocabularies are inverse without a declaration.
     """
 
     labels: tuple[str, ...] = ()
@@ -142,6 +150,7 @@ class ChosenRelations:
     descriptions: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     label_keys: tuple[str, ...] = ()
+    standard_inverses: bool = True
 
     def joined(self, usual: Vocabulary, namespaces: Mapping[str, str]) -> Vocabulary:
         """Return a vocabulary with these relations before the usual ones.
@@ -162,7 +171,38 @@ class ChosenRelations:
             aliases=tuple(each for each in _joined(_read(self.aliases, prefixes), usual.aliases) if each not in labels),
             descriptions=_joined(_read(self.descriptions, prefixes), usual.descriptions),
             types=_joined(_read(self.types, prefixes), usual.types),
+            standard_inverses=self.standard_inverses,
         )
+
+
+class RelationSettings(Section):
+    """Which relations hold the names, descriptions and classes of entities."""
+
+    labels: Texts = Field(
+        default=(),
+        description="Relations whose values are the names of entities, tried before the usual ones such as "
+        "`rdfs:label`: IRIs, or prefixed names such as `ex:title`.",
+    )
+    aliases: Texts = Field(
+        default=(), description="Relations whose values are other names of entities, tried before the usual ones."
+    )
+    descriptions: Texts = Field(
+        default=(), description="Relations whose values describe entities, tried before the usual ones."
+    )
+    types: Texts = Field(
+        default=(),
+        description="Relations from an entity to its class, tried before the usual ones such as `rdf:type`.",
+    )
+    label_keys: Texts = Field(
+        default=(),
+        description="For each node type of a `graph.json`, the feature that holds its names, such as "
+        "`opinion=plain_text`.",
+    )
+    standard_inverses: bool = Field(
+        default=True,
+        description="Whether pairs of well-known vocabularies, such as `skos:broader` and `skos:narrower`, count as "
+        "inverse where the graph does not declare it.",
+    )
 
 
 def chosen_prefixes(texts: Iterable[str]) -> Mapping[str, str]:

@@ -1,7 +1,6 @@
 """Profiles of classes: their facts, counts and values; and the relations that are inverses of each other."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, TypeAlias
@@ -164,10 +163,13 @@ class Coverage:
 class InverseRelations:
     """Two relations that say the same in opposite directions; a symmetric one is its own inverse.
 
+    Of two that are declared, one may have no facts.
+
     Args:
         relation: One of them, the first by IRI.
         inverse: The other, or the same.
-        declared: Whether the graph says so; otherwise so many pairs are stored both ways that it must be.
+        declared: Whether the graph or a vocabulary declares it; otherwise so many pairs are stored both ways that it
+            must be.
         both: How many pairs of entities are stored both ways.
         only_relation: How many only over `relation`; of a symmetric one, how many in one direction only.
         only_inverse: How many only over `inverse`; 0 of a symmetric one.
@@ -186,9 +188,29 @@ class InverseRelations:
         return self.relation == self.inverse
 
     @property
+    def one_used(self) -> Iri | None:
+        """The only one of two that has facts; None where both have."""
+        if self.both or self.symmetric or (self.only_relation and self.only_inverse):
+            return None
+        return self.relation if self.only_relation else self.inverse
+
+    @property
     def partial(self) -> bool:
         """Whether some pairs are stored in one direction only."""
         return self.only_relation > 0 or self.only_inverse > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Subproperties:
+    """Pairs of a relation and a wider one, which holds wherever it does, over any number of steps.
+
+    Args:
+        along: Those that lead the same way.
+        behind: Those that lead the other way, without an inverse among the others.
+    """
+
+    along: tuple[tuple[Iri, Iri], ...] = ()
+    behind: tuple[tuple[Iri, Iri], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +235,7 @@ class GraphProfile:
         approximate: Whether the graph is too dense to count everything: of entities of very many classes only the
             rarest count as targets, of the superclasses of a class only the nearest, and pairs of entities with very
             many relations are left out of the search for inverses.
+        subproperties: Which relations hold only where a wider one does.
     """
 
     everything: ClassProfile
@@ -222,6 +245,7 @@ class GraphProfile:
     complete: bool = True
     sampled: bool = False
     approximate: bool = False
+    subproperties: Subproperties = Subproperties()
     _classes: dict[Node | None, ClassProfile] = field(init=False, repr=False, compare=False)
     _inverses: dict[Iri, InverseRelations] = field(init=False, repr=False, compare=False)
     _having: dict[Iri, tuple[ClassProfile, ...]] = field(
@@ -253,15 +277,48 @@ class GraphProfile:
         return None if known is None else known.coverage(relation, direction)
 
     def inverse_of(self, relation: Iri) -> Iri | None:
-        """Return the relation that says the same backwards: the same one if it is symmetric, None if there is none."""
+        """Return the relation that says the same backwards: the same one if it is symmetric, None if there is none.
+
+        One without facts does not count.
+        """
         pair = self._inverses.get(relation)
-        if pair is None:
+        if pair is None or pair.one_used == relation:
             return None
         return pair.inverse if pair.relation == relation else pair.relation
 
     def inverses_of(self, relation: Iri) -> InverseRelations | None:
-        """Return what is known of a relation and its inverse, or None where it has none."""
-        return self._inverses.get(relation)
+        """Return what is known of a relation and its inverse, or None where it has none, or one of them no facts."""
+        pair = self._inverses.get(relation)
+        return None if pair is None or pair.one_used is not None else pair
+
+    def inverse_alone(self, relation: Iri) -> Iri | None:
+        """Return the inverse of a relation where facts are stored over it alone, or may be; None otherwise."""
+        pair = self._inverses.get(relation)
+        if pair is None or (inverse := self.inverse_of(relation)) is None:
+            return None
+        alone = pair.only_inverse if pair.relation == relation and not pair.symmetric else pair.only_relation
+        return inverse if alone or self.sampled else None
+
+    @property
+    def unstated(self) -> tuple[Iri, ...]:
+        """The relations without facts whose facts are stored over their inverse or over subproperties, by IRI."""
+        turned = (
+            each.inverse if each.one_used == each.relation else each.relation
+            for each in self.inverses
+            if each.one_used is not None
+        )
+        stated = {each.relation for each in self.everything.properties}
+        return tuple(
+            sorted({*turned, *(wide for _, wide in (*self.subproperties.along, *self.subproperties.behind))} - stated)
+        )
+
+    def subproperties_of(self, relation: Iri) -> tuple[Iri, ...]:
+        """Return the relations that hold only where a wider one does, by IRI."""
+        return tuple(narrow for narrow, wide in self.subproperties.along if wide == relation)
+
+    def subproperties_behind(self, relation: Iri) -> tuple[Iri, ...]:
+        """Return the relations that hold backwards only where a wider one does, by IRI, without inverses of others."""
+        return tuple(narrow for narrow, wide in self.subproperties.behind if wide == relation)
 
 
 @cache
@@ -318,104 +375,3 @@ def unit_in(label: str | None) -> str | None:
         return None
     _, opened, unit = label[:-1].rpartition("(")
     return unit.strip() or None if opened else None
-
-
-OWL_INVERSE: Final = Iri("http://www.w3.org/2002/07/owl#inverseOf")
-OWL_SYMMETRIC: Final = Iri("http://www.w3.org/2002/07/owl#SymmetricProperty")
-WIKIDATA_INVERSE: Final = Iri("http://www.wikidata.org/prop/direct/P1696")
-_WIKIDATA_ITEM: Final = "http://www.wikidata.org/entity/P"
-_WIKIDATA_RELATION: Final = "http://www.wikidata.org/prop/direct/P"
-# Measured on three graphs: with both limits every pair that is found is one by its meaning (follows and followed by,
-# owned by and owner of, spouse with itself); below them come father and child (0.45), part of and has part (0.41),
-# language used and indigenous to (0.22), winner and award received (0.19).
-MIN_SHARE: Final = 0.5
-"""The part of the pairs of either relation that must be stored the other way as well."""
-MIN_PAIRS: Final = 20
-"""How many pairs must be stored both ways, so that it is no chance."""
-# A child is somebody's father or somebody's mother: where two relations share the pairs of a third among them, it is
-# the inverse of neither.
-_SPLIT: Final = 0.1
-_APART: Final = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class PairCounts:
-    """How many pairs of entities relations have, and share; an entity with itself is no pair.
-
-    Args:
-        stored: The pairs (head, tail) of every relation.
-        back: For two relations, the pairs (a, b) of the first for which the second holds (b, a); in both orders.
-        along: For two different relations, the pairs (a, b) that both hold; in both orders.
-    """
-
-    stored: Mapping[Iri, int]
-    back: Mapping[tuple[Iri, Iri], int]
-    along: Mapping[tuple[Iri, Iri], int]
-
-    def share(self, one: Iri, other: Iri) -> float:
-        """Return the part of the pairs of `one` that `other` holds backwards."""
-        pairs = self.stored.get(one, 0)
-        return self.back.get((one, other), 0) / pairs if pairs else 0.0
-
-
-def choose_inverses(counts: PairCounts, declared: Iterable[tuple[Iri, Iri]]) -> tuple[InverseRelations, ...]:
-    """Return the pairs of inverse relations, those that the graph declares before those that its pairs show.
-
-    A relation has one inverse at most: where several are declared, as for a child (father and mother), none is.
-    """
-    chosen = dict.fromkeys(_unambiguous(declared), True)
-    taken = {iri for pair in chosen for iri in pair}
-    for one, other in _found(counts):
-        if one not in taken and other not in taken:
-            chosen[one, other] = False
-            taken |= {one, other}
-    return tuple(_inverse(counts, *pair, declared=chosen[pair]) for pair in sorted(chosen))
-
-
-def relation_meant(iri: Iri) -> Iri:
-    """Return the relation that a statement is about: Wikidata's statements name a relation's page in place of it."""
-    if iri.value.startswith(_WIKIDATA_ITEM):
-        return Iri(_WIKIDATA_RELATION + iri.value.removeprefix(_WIKIDATA_ITEM))
-    return iri
-
-
-def _unambiguous(declared: Iterable[tuple[Iri, Iri]]) -> set[tuple[Iri, Iri]]:
-    pairs = {(min(pair), max(pair)) for pair in declared}
-    return {pair for pair in pairs if all(not set(pair) & set(other) for other in pairs - {pair})}
-
-
-def _found(counts: PairCounts) -> list[tuple[Iri, Iri]]:
-    """Return the pairs that are stored both ways often enough, the most certain first."""
-    rivals = defaultdict[Iri, list[Iri]](list)
-    for one, other in counts.back:
-        rivals[one].append(other)
-    certain = [
-        (-min(counts.share(one, other), counts.share(other, one)), one, other)
-        for (one, other), both in counts.back.items()
-        if one <= other
-        and both >= MIN_PAIRS
-        and min(counts.share(one, other), counts.share(other, one)) >= MIN_SHARE
-        and not _splits(counts, one, other, rivals[other])
-        and not _splits(counts, other, one, rivals[one])
-    ]
-    return [(one, other) for _, one, other in sorted(certain)]
-
-
-def _splits(counts: PairCounts, one: Iri, other: Iri, rivals: Iterable[Iri]) -> bool:
-    """Say whether a third relation covers another part of what `other` says, so that it is wider than `one`."""
-    return one != other and any(
-        rival not in (one, other)
-        and counts.share(rival, other) >= MIN_SHARE
-        and counts.share(other, rival) >= _SPLIT
-        and counts.along.get((one, rival), 0) <= _APART * counts.stored[rival]
-        for rival in rivals
-    )
-
-
-def _inverse(counts: PairCounts, one: Iri, other: Iri, *, declared: bool) -> InverseRelations:
-    both, stored = counts.back.get((one, other), 0), counts.stored.get(one, 0)
-    if one == other:
-        return InverseRelations(one, other, declared, both // 2, stored - both, 0)
-    # Of a sample not as many pairs of the one are stored the other way as of the other.
-    only_other = counts.stored.get(other, 0) - counts.back.get((other, one), 0)
-    return InverseRelations(one, other, declared, both, stored - both, only_other)

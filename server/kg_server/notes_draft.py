@@ -91,7 +91,7 @@ class _Drafting:
             shown = listed([f"{self._id(each.relation)} ({counted(each.facts, 'fact')})" for each in relations], ", ")
             yield f"`{name}` is the name of {len(relations)} relations: {shown}."
         for pair in self.profile.inverses[:_TRAPS]:
-            if pair.relation != pair.inverse and (pair.only_relation or pair.only_inverse):
+            if pair.relation != pair.inverse and pair.one_used is None and pair.partial:
                 yield (
                     f"The relations {self._named(pair.relation)} and {self._named(pair.inverse)} say the same in "
                     f"opposite directions: {pair.both:,} facts are stored both ways, {pair.only_relation:,} only as "

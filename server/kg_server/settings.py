@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.http.options import EndpointSettings
-from kg_adapters.labels import chosen_prefixes, language_tag
+from kg_adapters.labels import RelationSettings, chosen_prefixes, language_tag
 from kg_adapters.sections import AT_COMMAS, Section, Texts
 from kg_adapters.wikidata.options import WikidataSettings
 from kg_boundary.addresses import base_url_problem
@@ -109,31 +109,6 @@ def _passwords(url: str) -> list[str]:
 
 
 Port: TypeAlias = Annotated[int, Field(ge=1, le=65_535)]
-
-
-class RelationSettings(Section):
-    """Which relations hold the names, descriptions and classes of entities."""
-
-    labels: Texts = Field(
-        default=(),
-        description="Relations whose values are the names of entities, tried before the usual ones such as "
-        "`rdfs:label`: IRIs, or prefixed names such as `ex:title`.",
-    )
-    aliases: Texts = Field(
-        default=(), description="Relations whose values are other names of entities, tried before the usual ones."
-    )
-    descriptions: Texts = Field(
-        default=(), description="Relations whose values describe entities, tried before the usual ones."
-    )
-    types: Texts = Field(
-        default=(),
-        description="Relations from an entity to its class, tried before the usual ones such as `rdf:type`.",
-    )
-    label_keys: Texts = Field(
-        default=(),
-        description="For each node type of a `graph.json`, the feature that holds its names, such as "
-        "`opinion=plain_text`.",
-    )
 
 
 class SparqlSettings(Section):

@@ -242,7 +242,8 @@ async def test_the_inverse_of_a_hub_is_named_where_it_is_not_walked(graph_of: Ca
         ("GetNeighbor", {"entity": "e:p1"}, "shows 1 more: child 1."),
         ("Sparql", {"query": "SELECT * { e:p0 e:child ?x }"}, "parent, holds 3 more links in all: (e:child|^e:parent)"),
         ("Sparql", {"query": "SELECT * { e:p0 e:child|^e:parent ?x }"}, "5 rows, all here."),
-        ("Sparql", {"query": "SELECT (COUNT(*) AS ?n) { ?x @'parent' ?y }"}, "child, holds 3 more links in all: "),
+        ("Sparql", {"query": "SELECT (COUNT(*) AS ?n) { ?x e:parent ?y }"}, "child, holds 3 more links in all: "),
+        ("Sparql", {"query": "SELECT * { ?x @'parent' ?y }"}, "parent includes child the other way round. 7 rows"),
     ],
 )
 async def test_facts_of_one_direction_name_the_inverse_that_holds_more(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyoxigraph
 import pytest
 
-from calls import call, composed, texts
+from calls import call, composed, rows, texts
 from kg_adapters.local.adapter import LocalAdapter
 from remote_graphs import behind_endpoint
 
@@ -82,7 +82,7 @@ async def test_of_classes_of_one_name_the_largest_is_meant_in_every_tool(
     assert counted.text.startswith("2.")
     assert said in counted.summary
     asked = await call(graph, "Sparql", query='SELECT ?q { ?q a @"quay" }')
-    assert len(asked.data["rows"]) == 2
+    assert len(rows(asked.data["rows"])) == 2
     assert said in asked.summary
     assert "quay (e:Bigger): 2 quays" in (await call(graph, "Schema", about="quay")).text
 

@@ -18,7 +18,8 @@ from kg_adapters.index.graph_index import (
     parts,
     relation_ids,
 )
-from kg_adapters.index.kinds import ClassMembership, KindSums, Rows, inverses_of, members_of
+from kg_adapters.index.inverses import linked_relations
+from kg_adapters.index.kinds import ClassMembership, KindSums, Rows, members_of
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import ClassSummary, Count, EdgeDirection, FeatureSummary, GraphSchema, RelationSummary
 from kg_adapters.open_options import memory_of_the_machine_mb
@@ -81,14 +82,15 @@ def profile_of_index(
     counts = _Counts(index, members, sums, most)
     everything, *classes = _Writer(index, members, counts).known(most * PASSES)
     let_go()
-    inverses, all_pairs = inverses_of(index, sums.heads, sums.over, most)
+    links = linked_relations(index, sums.heads, sums.over, most, standard=vocabulary.standard_inverses)
     return GraphProfile(
         everything=everything,
         classes=tuple(classes),
-        inverses=inverses,
+        inverses=links.inverses,
+        subproperties=links.subproperties,
         values=_values(index, vocabulary, sums),
         complete=members.complete and len(classes) == len(members.classes),
-        approximate=not (members.climbed and counts.all_targets and all_pairs),
+        approximate=not (members.climbed and counts.all_targets and links.whole),
     )
 
 

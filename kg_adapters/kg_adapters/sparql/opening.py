@@ -163,6 +163,7 @@ def _key(reached: EndpointOptions, vocabulary: Vocabulary) -> tuple[str, ...]:
     graphs = (*sorted(reached.default_graphs), "", *sorted(reached.named_graphs))
     usual = replace(Vocabulary(), languages=vocabulary.languages)
     relations = [] if vocabulary == usual else ["", *(iri.value for iri in (*vocabulary.labels, *vocabulary.types))]
+    relations += [] if vocabulary.standard_inverses else ["declared inverses"]
     return (reached.url, reached.dialect, reached.text_search, *vocabulary.languages, "", *graphs, *relations)
 
 

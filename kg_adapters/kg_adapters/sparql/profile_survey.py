@@ -10,15 +10,14 @@ import anyio
 import anyio.to_thread
 
 from kg_adapters.errors import BackendUnavailable, KGError
+from kg_adapters.inverses import DeclaredLinks, PairCounts, choose_inverses, subproperties
 from kg_adapters.models import EdgeDirection
 from kg_adapters.profile import (
     ClassProfile,
     GraphProfile,
     InverseRelations,
-    PairCounts,
     PropertyProfile,
-    choose_inverses,
-    relation_meant,
+    Subproperties,
     unit_in,
     unknown_profile,
 )
@@ -162,6 +161,7 @@ class ProfileSurvey:
         self._samples: dict[int, _Sample] = {}
         self._unwanted: frozenset[Iri] = frozenset()
         self._inverses: tuple[InverseRelations, ...] = ()
+        self._subproperties = Subproperties()
         self._having: dict[int, Mapping[Iri, int]] = {}
 
     @property
@@ -302,7 +302,12 @@ class ProfileSurvey:
     async def _survey_inverses(self, relations: Sequence[Iri]) -> tuple[InverseRelations, ...]:
         """Return the inverse relations: those that are declared, and those of which pairs are stored both ways."""
         limits, queries = self._limits, self._queries
-        declared = await self._asker.ask(queries.declared_inverses()) or BoundedAnswer()
+        answer = await self._asker.ask(queries.declared_links()) or BoundedAnswer()
+        links = DeclaredLinks.of(
+            (head, over, tail)
+            for row in answer.rows
+            if (head := row.term("p")) and (over := row.iri("r")) and (tail := row.term("q"))
+        )
         back, same = dict[tuple[Iri, Iri], int](), dict[tuple[Iri, Iri], int]()
         with suppress(Enough):
             for first in range(0, min(len(relations), limits.relations), limits.compared):
@@ -312,12 +317,10 @@ class ProfileSurvey:
                     counts.update(_by_relations(() if found is None else found.rows))
         stored = {one: number for (one, other), number in same.items() if one == other}
         along = {pair: number for pair, number in same.items() if pair[0] != pair[1]}
-        said = [
-            (relation_meant(one), relation_meant(other))
-            for row in declared.rows
-            if isinstance(one := row.term("p"), Iri) and isinstance(other := row.term("q"), Iri)
-        ]
-        return choose_inverses(PairCounts(stored, back, along), [pair for pair in said if stored.keys() >= set(pair)])
+        standard = queries.vocabulary.standard_inverses
+        inverses = choose_inverses(PairCounts(stored, back, along), links.inverses, standard=standard)
+        self._subproperties = subproperties(links, inverses, standard=standard)
+        return inverses
 
     def _profile(self, labels: Mapping[Node, str]) -> GraphProfile:
         vocabulary, everything = self._queries.vocabulary, list[Statement]()
@@ -354,6 +357,7 @@ class ProfileSurvey:
             values,
             complete=self._all_classes,
             sampled=True,
+            subproperties=self._subproperties,
         )
 
 

@@ -343,7 +343,7 @@ class _Summary:
         return Count(row.number("n") or 0, exact=kind in self._found.whole)
 
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 FOLDER: Final = "endpoints"
 EXPIRY_S: Final = 24 * 3600.0
 

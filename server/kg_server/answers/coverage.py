@@ -113,13 +113,17 @@ async def inverses_in_use(graph: KGAdapter) -> tuple[tuple[Iri, Iri], ...]:
     return tuple((each.relation, each.inverse) for each in used)
 
 
-async def both_ways(graph: KGAdapter, node: Node, relations: tuple[Iri, ...], direction: Direction) -> BothWays | None:
+async def both_ways(
+    graph: KGAdapter, node: Node, relations: tuple[Iri, ...], direction: Direction, backwards: tuple[Iri, ...] = ()
+) -> BothWays | None:
     """Return what is stated around an entity over relations or their inverses, values too, by one request.
+
+    What `backwards` holds says the same backwards as well.
 
     None where no relation has an inverse, or the graph does not mention the entity.
     """
     profile = await graph.profile()
-    inverses = tuple(inverse for each in relations if (inverse := profile.inverse_of(each)) is not None)
+    inverses = *(inverse for each in relations if (inverse := profile.inverse_of(each)) is not None), *backwards
     if not inverses:
         return None
     wanted = frozenset({*relations, *inverses})
@@ -360,7 +364,7 @@ async def _otherwise(graph: KGAdapter, entity: Node, relations: Sequence[Iri]) -
         return values
     degree = (await graph.degrees([entity], direction="out", relations=relations)).get(entity)
     if degree is not None and degree.relations:
-        return f"it leads to {degree.relations[0].count.of('node')}, which GetNeighbor shows"
+        return f"it leads to {degree.neighbors.of('node')}, which GetNeighbor shows"
     return "" if degree is None or degree.is_none else _UNCOUNTED
 
 

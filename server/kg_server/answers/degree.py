@@ -44,7 +44,7 @@ async def degree_of(
         return Answer(DegreeResult(status="empty", summary=await no_such_relation(graph, node, error)))
     degree, both = await _counted_degree(graph, node, chosen, direction)
     counts = sorted(degree.relations, key=lambda each: (each.direction == "in", -each.count.value, each.relation))
-    read = () if chosen is None else chosen.relations
+    read = () if chosen is None else chosen.terms
     owners = () if chosen is None or direction == "out" else await heads_by_owner(graph, node, chosen.relations)
     names = await names_of(graph, (node, *(each.relation for each in counts), *read, *terms_of_lines([Line(owners)])))
     said = "" if both is None else both.said(names)
@@ -102,7 +102,7 @@ async def _counted_degree(
 
     Where these are more than are compared, the count is of those that are stored as asked for, and a lower bound.
     """
-    both = None if chosen is None else await both_ways(graph, node, chosen.relations, direction)
+    both = None if chosen is None else await both_ways(graph, node, chosen.relations, direction, chosen.behind)
     if both is not None and both.complete:
         return both.degree, both
     relations = None if chosen is None else chosen.relations

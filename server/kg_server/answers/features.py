@@ -44,7 +44,7 @@ async def features_of(graph: KGAdapter, *, entity: str, feature: str | None, max
     if page is None:
         return await _no_features(graph, node, chosen)
     lines = [_line(each, graph.prefixes) for each in page.features]
-    names = await names_of(graph, (node, *(() if chosen is None else chosen.relations), *terms_of_lines(lines)))
+    names = await names_of(graph, (node, *(() if chosen is None else chosen.terms), *terms_of_lines(lines)))
     note = f" {graph.feature_note}" if chosen is None and isinstance(graph, SupportsFeatureNote) else ""
     total, is_only = page.total, chosen is not None and page.total.value == len(lines) == 1
 
@@ -91,7 +91,7 @@ def _has(entity: Node, chosen: Chosen | None, names: Names) -> str:
 async def _no_features(graph: KGAdapter, entity: Node, chosen: Chosen | None) -> Answer:
     page = (await graph.features(FeatureRequest((entity,), limit=MAX_FEATURES))).get(entity, NO_FEATURES)
     existing = list(dict.fromkeys(each.relation for each in page.features))[:SHOWN_FEATURES]
-    names = await names_of(graph, (entity, *existing, *(() if chosen is None else chosen.relations)))
+    names = await names_of(graph, (entity, *existing, *(() if chosen is None else chosen.terms)))
     if chosen is None:
         summary = f"{names.entity(entity)} is known, but has no values. GetNeighbor shows its triples."
         return Answer(FeaturesResult(status="empty", summary=summary))

@@ -131,7 +131,8 @@ class NeighborQuery:
     def terms(self) -> Sequence[Node]:
         """What the summary names."""
         inverses = () if self.both is None else self.both.inverses
-        return (self.entity, *(self.relations or ()), *inverses, *terms_of_lines([Line(self.owners)]))
+        asked = () if self.chosen is None else self.chosen.terms
+        return (self.entity, *asked, *inverses, *terms_of_lines([Line(self.owners)]))
 
     def has(self, names: Names) -> str:
         """Return how the relation was read, unless that is obvious, and the entity."""
@@ -183,7 +184,7 @@ async def neighborhood(
         except NoSuchRelation as error:
             await require_entity(graph, entity)
             return Answer(NeighborsResult(status="empty", summary=await no_such_relation(graph, node, error)))
-        both = await both_ways(graph, node, chosen.relations, direction)
+        both = await both_ways(graph, node, chosen.relations, direction, chosen.behind)
         owners = () if direction == "out" else await heads_by_owner(graph, node, chosen.relations)
     query = NeighborQuery(entity, node, chosen, direction, limit, cursor, both, owners)
     page = await _page(graph, query)
@@ -417,6 +418,8 @@ def _extent(query: NeighborQuery, page: NeighborPage, table: RelationTable, name
     parts = (f"{names.relation_id(each)}{f' {count}' if count.value else ''}" for each, count in counts.items())
     ends = len({query.far(fact) for fact in page.facts})
     to = "" if page.truncated or ends == page.total.value else f" to {ends:,} things"
+    if query.chosen.wider:
+        return f"{page.total}{side} {query.chosen.shown(names)}{to}"
     called = in_quotes(query.chosen.name, MAX_LABEL)
     return f"{page.total}{side} facts over {len(asked)} relations called {called} ({', '.join(parts)}){to}"
 

@@ -301,7 +301,7 @@ async def paths_between(
         avoid_hubs=avoid_hubs,
         hub_degree=settings.hub_degree,
         timeout_s=settings.timeout_s * 0.9,
-        inverses=tuple((each.relation, each.inverse) for each in profile.inverses),
+        inverses=tuple((each.relation, each.inverse) for each in profile.inverses if each.one_used is None),
     )
     found = await search_paths(graph, request)
     compared = len(found.paths) + found.twins

@@ -161,7 +161,7 @@ class Routes:
                     self._heard.absent.update(chosen.relations)
             if not last:
                 await self._require(leg, chosen, "relation", await self._listed(chosen.relations))
-            hops.append(Hop(await self._steps(chosen.relations, leg), repeated=leg.repeated))
+            hops.append(Hop(await self._steps(chosen.relations, leg, chosen.behind), repeated=leg.repeated))
         path = HopPath(tuple(hops))
         ends = await self._ends(route.legs[-1], chosen.relations, of, path, sort)
         if strict:
@@ -170,7 +170,7 @@ class Routes:
         return Way(
             path,
             Over(chosen.relation, route.legs[-1].mark == "-") if is_single else None,
-            chosen.shown(await names_of(self._graph, chosen.relations[:1])),
+            chosen.shown(await names_of(self._graph, chosen.terms)),
             ends.nodes,
             ends.values,
             ends.range,
@@ -284,7 +284,7 @@ class Routes:
         return (await compute_sets(self._graph, SetRequest(Listed(of), limit=limit, witnesses=0))).members
 
     async def _require(self, leg: Leg, chosen: Chosen, sort: Sort, ends: _Ends) -> None:
-        names = await names_of(self._graph, chosen.relations[:1])
+        names = await names_of(self._graph, chosen.terms)
         shown, short = chosen.shown(names), names.relation_id(chosen.relation)
         problem = ""
         listed = await self._listed(chosen.relations)
@@ -297,10 +297,12 @@ class Routes:
         if problem:
             raise MisreadExpression(self._text, leg.name.span.start, problem)
 
-    async def _steps(self, relations: tuple[Iri, ...], leg: Leg) -> tuple[Step, ...]:
-        """Return the relations and their inverses, in the direction that is asked for or both."""
+    async def _steps(self, relations: tuple[Iri, ...], leg: Leg, behind: tuple[Iri, ...] = ()) -> tuple[Step, ...]:
+        """Return relations and their inverses, in the direction that is asked for or both, and others turned round."""
         directions: dict[str, Sequence[EdgeDirection]] = {"": ("out",), "-": ("in",), "~": ("out", "in")}
         steps = [Step(relation, direction) for relation in relations for direction in directions[leg.mark]]
+        turned = {"": "-", "-": ""}.get(leg.mark, leg.mark)
+        steps += [Step(relation, direction) for relation in behind for direction in directions[turned]]
         return both_steps(steps, (await self._known())[1].inverse_of)
 
     async def _relation(self, leg: Leg, sort: Sort, around: SetExpression | None, *, strict: bool) -> Chosen:
@@ -345,10 +347,12 @@ class Routes:
                 is_told = every not in counts or not every.exact
         else:
             relations = await self._of_sort(relations, sort)
-        if len(relations) > 1 and is_told:
-            passed = len(chosen.relations) - len(relations)
+        passed, chosen = len(chosen.relations) - len(relations), replace(chosen, relations=relations)
+        if chosen.wider:
+            self._heard.note(chosen.said(await names_of(self._graph, chosen.terms)).strip())
+        elif len(relations) > 1 and is_told:
             self._heard.note(await said_of_union(self._graph, relations, leg.name.text, passed=passed))
-        return replace(chosen, relations=relations)
+        return chosen
 
     async def _leads(self, of: SetExpression, path: HopPath) -> bool:
         known = leads_by_profile((await self._known())[1], of, path)

@@ -221,11 +221,16 @@ def _refusal(number: int, written: Written, reason: str) -> RefusedTriple:
 
 def _notes(graph: KGAdapter, stated: Stated, described: Mapping[Node, Description]) -> Sequence[str]:
     notes: list[str] = []
+    if stated.turned is not None:
+        asked, kept = (graph.prefixes.shorten(each.node, "relation") for each in (stated.turned, stated.relation))
+        way = "the other way round" if asked == kept else f"the other way, as {kept}"
+        notes.append(f"{asked} is stored only {way}, and kept so.")
     for mention in stated.mentions:
         description = described.get(mention.node)
         real = None if description is None else description.label
         if mention.label and real is not None and not is_shown_as(mention.label, real):
-            short = graph.prefixes.shorten(mention.node, "relation" if mention is stated.relation else "entity")
+            is_relation = mention in (stated.relation, stated.turned)
+            short = graph.prefixes.shorten(mention.node, "relation" if is_relation else "entity")
             here, written = shown_within(real, _MAX_NOTED), shown_within(mention.label, _MAX_NOTED)
             notes.append(f"{short} is {here} in this graph, not {written}; the id counts.")
     return notes

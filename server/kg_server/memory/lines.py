@@ -31,6 +31,8 @@ _OWN_DASH: Final = re.compile(rf"[(:/#]-[^\s()]{{0,400}}\){_MARK}$")
 _ARROW: Final = re.compile(r" (<?-)\[(.{1,400}?)\](->?) ")
 _ALSO: Final = re.compile(r", also over [^|\s,]+(?:, [^|\s,]+)*\.$")
 """What follows a fact that several relations of one name state."""
+_TURNED: Final = re.compile(r", stored only (?:in the other direction|the other way, as [^|]{1,400})\.$")
+"""What follows the only fact of an answer where it is stored over the inverse of the relation that was asked for."""
 _IN: Final = re.compile(r"In ([a-z0-9][a-z0-9-]{0,15}):")
 """What stands above the lines of one graph in an answer of several."""
 _ELSEWHERE: Final = re.compile(r"(?:^| \| )also in [a-z0-9-]{1,16} as [^|]+$")
@@ -116,7 +118,7 @@ class _Answer:
             line: The line.
             below: How many columns the next line has.
         """
-        line = _ELSEWHERE.sub("", _ALSO.sub("", line))
+        line = _ELSEWHERE.sub("", _ALSO.sub("", _TURNED.sub(".", line)))
         if not line or _STATES_NOTHING.fullmatch(line) or self._is_heading(line, below):
             return ()
         # A sentence that ends with a fact has a full stop behind its id.

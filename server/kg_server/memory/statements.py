@@ -18,6 +18,7 @@ from kg_adapters.prefixes import SCHEMES, JoinedPrefixes, Position, Prefixes
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import RDF_LANG_STRING, XSD, XSD_STRING, Attribute, Fact, Iri, Literal, Node, Triple
 from kg_boundary.shown import counted, in_quotes, read_back
+from kg_server.answers.coverage import no_inverse
 from kg_server.answers.values import value_of
 from kg_server.concurrency import together
 from kg_server.memory.lines import MAX_LINE, Written, columns_of
@@ -26,6 +27,7 @@ from kg_server.names import MAX_LABEL, names_of
 from kg_server.naming.entities import AT_ONCE, SHOWN, Identity, identify, naming_refusal
 from kg_server.naming.labelled import is_shown_as, with_ids
 from kg_server.naming.relations import relations_named
+from kg_server.naming.subproperties import subproperties
 
 MAX_PART: Final = 3_000
 """How many characters a head, relation or tail may have."""
@@ -103,6 +105,7 @@ class Stated:
         tail: The entity that the tail is, or None where it is a value.
         value: The value that the tail is, or may be where the graph does not have the triple.
         refusal: Why the tail is no entity, where it is a word that no value looks like.
+        turned: The relation that it was written with, where the graph has it only the other way, over the inverse.
     """
 
     head: NodeMention
@@ -110,6 +113,7 @@ class Stated:
     tail: NodeMention | None
     value: Value | None
     refusal: str = ""
+    turned: NodeMention | None = None
 
     @property
     def relation_iri(self) -> Iri:
@@ -119,8 +123,16 @@ class Stated:
 
     @property
     def mentions(self) -> Sequence[NodeMention]:
-        """All that it names."""
+        """All that it names, in the order in which it was written."""
+        if self.turned is not None and self.tail is not None:
+            return (self.tail, self.turned, self.head)
         return (self.head, self.relation, *(() if self.tail is None else (self.tail,)))
+
+    def turned_over(self, *relations: Iri | None) -> Iterator["Stated"]:
+        """Yield the triple over relations that say the same backwards."""
+        for each in relations:
+            if each is not None and self.tail is not None:
+                yield Stated(self.tail, NodeMention(each), self.head, None, turned=self.relation)
 
     @property
     def fact(self) -> Fact:
@@ -170,7 +182,7 @@ async def read_statements(graph: KGAdapter, written: Sequence[Written]) -> State
             stated[number] = each.stated(named, described, await _by_relation(graph, each, named, identities))
         except KGError as error:
             refused[number] = str(error)
-    for number, chosen in (await _as_held(graph, stated, triples, named)).items():
+    for number, chosen in (await _as_held(graph, stated, triples, named, described)).items():
         if isinstance(chosen, Stated):
             stated[number] = chosen
         else:
@@ -190,21 +202,43 @@ def _names(stated: Mapping[int, Stated], triples: Mapping[int, "_Triple"]) -> Ma
 
 
 async def _as_held(
-    graph: KGAdapter, stated: Mapping[int, Stated], triples: Mapping[int, "_Triple"], named: "_Named"
+    graph: KGAdapter,
+    stated: Mapping[int, Stated],
+    triples: Mapping[int, "_Triple"],
+    named: "_Named",
+    described: Mapping[Node, Description],
 ) -> Mapping[int, Stated | KGError]:
-    """Return the triples whose relation is a name of several, each over the first that holds it, or why none does."""
+    """Return the triples that may be read in several ways, each in the first that the graph holds, or why it has none.
+
+    There are several where a name is one of several relations, and where a relation has an inverse.
+    """
+    inverse_of = (await graph.profile()).inverse_of if stated else no_inverse
     readings: dict[int, list[Stated]] = {}
+    over: dict[int, Sequence[Stated]] = {}
     for number, each in stated.items():
         part = triples[number].relation
         found = () if part.mentions else named[part]
-        if not isinstance(found, KGError) and len(found) > 1:
-            readings[number] = [replace(each, relation=NodeMention(relation)) for relation in found]
-    held = await graph.contains([each.fact for of in readings.values() for each in of]) if readings else ()
+        several = [] if isinstance(found, KGError) or len(found) < 2 else found
+        over[number] = [replace(each, relation=NodeMention(one)) for one in several] or [each]
+        readings[number] = [
+            way for one in over[number] for way in (one, *one.turned_over(inverse_of(one.relation_iri)))
+        ]
+        if not part.mentions:
+            _, behind = await subproperties(graph, [one.relation_iri for one in over[number]])
+            readings[number] += each.turned_over(*behind)
+    asked = [way.fact for ways in readings.values() for way in ways if len(ways) > 1]
+    held = await graph.contains(asked) if asked else ()
     chosen: dict[int, Stated | KGError] = {}
-    for number, of in readings.items():
-        first = next((each for each in of if each.fact in held), None)
-        text = triples[number].relation.text
-        chosen[number] = first or await _ambiguous(graph, text, [each.relation_iri for each in of])
+    for number, ways in readings.items():
+        first = next((way for way in ways if way.fact in held), None)
+        if first is not None or len(over[number]) < 2:
+            chosen[number] = first or stated[number]
+            continue
+        text, relations = triples[number].relation.text, [each.relation_iri for each in over[number]]
+        below, _ = await subproperties(graph, relations[:1])
+        own = [each for each in relations if each not in below]
+        used = (one for one in over[number] if (of := described.get(one.relation_iri)) and "relation" in of.roles)
+        chosen[number] = await _ambiguous(graph, text, own) if len(own) > 1 else next(used, stated[number])
     return chosen
 
 
@@ -417,7 +451,7 @@ async def _relations(graph: KGAdapter, text: str) -> Sequence[Node]:
     match, found = await relations_named(graph, read_back(text), shown=True)
     relations = [each.relation for each in found]
     if match == "exact":
-        return relations
+        return relations if found[0].matched_by == "id" else [*relations, *(await subproperties(graph, relations))[0]]
     raise await _ambiguous(graph, text, relations)
 
 

@@ -70,7 +70,9 @@ async def with_relation(
     except (NoSuchRelation, UnknownRelation):
         return frozenset(), frozenset()
     ways: Sequence[EdgeDirection] = ("out", "in") if direction == "both" else (direction,)
+    turned: Sequence[EdgeDirection] = ["in" if way == "out" else "out" for way in ways]
     steps = [Step(each, way) for each in chosen.relations for way in ways]
+    steps += [Step(each, way) for each in chosen.behind for way in turned]
     path = HopPath((Hop(both_steps(steps, (await known_profile(graph)).inverse_of)),))
     return await with_any(graph, nodes, path), await of_classes_with(graph, nodes, path)
 

@@ -30,6 +30,7 @@ from kg_server.naming.declared import declared_only
 from kg_server.naming.labelled import Labelled, labelled, with_ids
 from kg_server.naming.misspelling import slips_between, words_of
 from kg_server.naming.refusals import NoSuchRelation, id_of
+from kg_server.naming.subproperties import said_of_wider, subproperties
 from kg_server.notes import Notes, preferred_ids
 
 Sort: TypeAlias = Choice["relation", "feature"]
@@ -41,6 +42,8 @@ _FOUND: Final = 50
 _IN_BRACKETS: Final = re.compile(r"\s*\([^()]*\)\s*\Z")
 _LISTED: Final = 8
 _NAMED_TOGETHER: Final = 3
+_MOST_UNSTATED: Final = 200
+"""Among how many relations without facts a name is looked for."""
 _ABOUT: Final = 40
 _SUGGESTED: Final = 3
 _NAME_COLUMNS: Final = frozenset({"name", "label", "title"})
@@ -54,22 +57,35 @@ class Chosen:
         relations: The relations.
         name: Their name; None where the text is an id.
         why: What the text means them by, where it is not one of their names; begins with a comma.
+        wider: Those of that name, where others are taken as well since they are subproperties of these.
+        behind: Relations that hold backwards only where these do, without an inverse among them.
     """
 
     relations: tuple[Iri, ...]
     name: str | None = None
     why: str = ""
+    wider: tuple[Iri, ...] = ()
+    behind: tuple[Iri, ...] = ()
 
     @property
     def relation(self) -> Iri:
         """The first of them."""
         return self.relations[0]
 
+    @property
+    def terms(self) -> tuple[Iri, ...]:
+        """All that `said` and `shown` name."""
+        return tuple(dict.fromkeys((*self.wider, *self.relations, *self.behind)))
+
     def said(self, names: Names) -> str:
         """Return a sentence on how the text was read, with a blank behind it; nothing where it was an id or label.
 
         Of a relation without a label it is enough that the shown id ends in it.
         """
+        if self.wider:
+            below = [each for each in self.relations if each not in self.wider]
+            said = said_of_wider(self.wider[0], below, self.behind, names)
+            return f"{said} " if said else ""
         known = names.labels.get(self.relation) or own_name(self.relation).text
         if self.name is None or self.name == known or len(self.relations) > 1:
             return ""
@@ -77,9 +93,10 @@ class Chosen:
 
     def shown(self, names: Names) -> str:
         """Return the relation as people read it; of several their name, and how many there are."""
-        if len(self.relations) == 1 or self.name is None:
-            return names.relation(self.relation)
-        return f"{in_quotes(self.name, MAX_LABEL)} ({len(self.relations)} relations of that name)"
+        called = self.wider or self.relations
+        if len(called) == 1 or self.name is None:
+            return names.relation(called[0])
+        return f"{in_quotes(self.name, MAX_LABEL)} ({len(called)} relations of that name)"
 
 
 def without_dash(relation: str, direction: Direction) -> tuple[str, Direction]:
@@ -182,15 +199,16 @@ async def relation_of(
     if behind is not None and behind.is_printed:
         return Chosen(behind.relations)
     if preferred := await preferred_relations(graph, text):
-        return Chosen(preferred, text, ", by the notes of this graph")
+        return await _with_subproperties(graph, Chosen(preferred, text, ", by the notes of this graph"))
     found = await graph.find_relations(text, limit=_FOUND)
     called = _same(graph, text, found)
     there: Sequence[Iri] = ()
     if not called:
         there = await _had_by(graph, sample, sort)
         called = _same(graph, text, (await _named(graph, there)).find(text, _FOUND))
-    if called:
-        return Chosen(tuple(each.relation for each in called), called[0].matched_text)
+    if called := called or await _stored_otherwise(graph, text):
+        own = tuple(each.relation for each in called)
+        return await _with_subproperties(graph, Chosen(own, called[0].matched_text))
     if behind is not None:
         is_misnamed = not (behind.is_called_so or await _is_alias(graph, behind))
         return (
@@ -280,6 +298,19 @@ async def _without_unit(
     return same[0] if len(same) == 1 else None
 
 
+async def _with_subproperties(graph: KGAdapter, chosen: Chosen) -> Chosen:
+    below, behind = await subproperties(graph, chosen.relations)
+    if not (below or behind):
+        return chosen
+    return replace(chosen, relations=(*chosen.relations, *below), wider=chosen.relations, behind=behind)
+
+
+async def _stored_otherwise(graph: KGAdapter, text: str) -> Sequence[RelationCandidate]:
+    """Return the relations without facts that bear a name, and whose subproperties or inverses have some."""
+    unstated = (await graph.profile()).unstated[:_MOST_UNSTATED]
+    return _same(graph, text, (await _named(graph, unstated)).find(text, _FOUND))
+
+
 async def relations_named(
     graph: KGAdapter, text: str, *, shown: bool = False
 ) -> tuple[Verdict, Sequence[RelationCandidate]]:
@@ -308,7 +339,7 @@ async def relations_named(
         others = [each for each in labelled if each.relation not in preferred]
         return "exact", [*(RelationCandidate(each, 1.0, "alias", text) for each in preferred), *others]
     found = await _as_noted(graph, text, await graph.find_relations(text, limit=_FOUND))
-    if called := _same(graph, text, found):
+    if called := _same(graph, text, found) or await _stored_otherwise(graph, text):
         return "exact", called
     if behind is not None:
         return "exact" if behind.is_called_so or await _is_alias(graph, behind) else "close", by_id
@@ -368,8 +399,10 @@ async def _is_alias(graph: KGAdapter, behind: Labelled) -> bool:
 
 
 async def _occurs(graph: KGAdapter, relation: Iri) -> bool:
+    """Return whether a fact has a relation, or its inverse."""
     described = (await graph.describe([relation])).get(relation)
-    return described is not None and "relation" in described.roles
+    is_used = described is not None and "relation" in described.roles
+    return is_used or (await graph.profile()).inverse_of(relation) is not None
 
 
 def _same(graph: KGAdapter, text: str, found: Sequence[RelationCandidate]) -> Sequence[RelationCandidate]:
@@ -428,6 +461,9 @@ async def _refusal(
         there: Those that come first among what may have been meant: what the nodes have.
         nodes: The entities in question.
     """
+    if relation is not None and (found := [one for ones in await subproperties(graph, [relation]) for one in ones]):
+        names = await names_of(graph, found[:_SUGGESTED])
+        return UnknownRelation(text, suggestions=list(map(names.relation, found[:_SUGGESTED])), hint=_HINTS[sort])
     if declared := await declared_only(graph, text, relation):
         return NoSuchRelation(declared)
     meant = text if relation is None else relation.local_part

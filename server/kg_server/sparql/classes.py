@@ -65,6 +65,8 @@ class ClassStatements:
     def count_once(self, edits: Edits) -> None:
         """Put groups in place of those statements, in which an instance counts once."""
         bound: set[tuple[int, str]] = set()
+        replaced = {(each.subject[0], each.tail[0]) for each in self.once}
+        edits.parts = [each for each in edits.parts if each not in replaced]
         for subject in dict.fromkeys(each.subject for each in self.once):
             self._put([each for each in self.outline.statements if each.subject == subject], bound, edits)
 

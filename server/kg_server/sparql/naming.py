@@ -42,6 +42,7 @@ from kg_server.sparql.classes import ClassStatements, instances_in, with_subclas
 from kg_server.sparql.label_service import asks_for_labels, put_labels
 from kg_server.sparql.outline import outline_of
 from kg_server.sparql.syntax import Edits, NamePlace, Outline, Span, Token
+from kg_server.sparql.ways import NamedWays, state_once, ways_of
 
 MAX_NAMES: Final = 50
 """How many names one query may hold."""
@@ -66,6 +67,7 @@ class NameMeaning:
         how: How it names an entity or class, where that is known: `an alias`, `one letter off`.
         passed: The classes that bear the name too and are not meant.
         by_id: Whether the name holds the id, as in `planet (e:Planet)`.
+        ways: Over what else the facts of a relation are stored.
     """
 
     text: str
@@ -76,6 +78,7 @@ class NameMeaning:
     how: str = ""
     passed: tuple[Candidate, ...] = ()
     by_id: bool = False
+    ways: NamedWays = field(default_factory=NamedWays)
 
 
 async def meanings(graph: KGAdapter, meaning: Meaning, query: str, outline: Outline) -> Mapping[int, NameMeaning]:
@@ -171,7 +174,9 @@ async def _relations(graph: KGAdapter, meaning: Meaning, names: set[str]) -> dic
         except NoSuchRelation as error:
             raise NoSuchRelation(await with_near_relations(graph, meaning, name, str(error))) from error
         plain = match == "exact" and found[0].matched_by != "alias"
-        return NameMeaning(name, "relation", match, tuple(each.relation for each in found), plain)
+        iris = tuple(each.relation for each in found)
+        ways = NamedWays() if found[0].matched_by == "id" else await ways_of(graph, iris)
+        return NameMeaning(name, "relation", match, iris, plain, ways=ways)
 
     wanted = sorted(names)
     return dict(zip(wanted, await together([partial(read, name) for name in wanted], at_once=AT_ONCE), strict=True))
@@ -232,7 +237,10 @@ def put_ids(query: str, outline: Outline, meant: Mapping[int, NameMeaning], edit
         each = meant.get(place.token)
         if each is None:
             continue
-        iris = each.iris
+        if place.role == "verb" and place.form == "pattern":
+            edits.instead[place.token] = each.ways.path(each.iris)
+            continue
+        iris = each.iris if place.form == "single" else (*each.iris, *each.ways.below)
         if len(iris) == 1 or place.role == "verb" or place.form != "pattern":
             _write(outline, place, iris, edits)
             continue
@@ -243,6 +251,7 @@ def put_ids(query: str, outline: Outline, meant: Mapping[int, NameMeaning], edit
         if place.group is not None and (place.group, name) not in bound:
             bound.add((place.group, name))
             edits.behind[place.group].append(f" VALUES {name} {{ {_listed(iris, ' ')} }}")
+    state_once(outline, {at: each.ways for at, each in meant.items()}, edits)
     edits.added.extend(name.removeprefix("?") for name in variables.values())
 
 
@@ -373,4 +382,5 @@ async def _note(graph: KGAdapter, meant: Sequence[NameMeaning]) -> str:
         else:
             show = names.relation if each.sort == "relation" else names.entity
             notes.append(f"Read {name} as {' '.join(map(show, each.iris))}.")
-    return " ".join(dict.fromkeys(notes))
+    notes += [await each.ways.said(graph, each.iris) for each in meant]
+    return " ".join(dict.fromkeys(filter(None, notes)))

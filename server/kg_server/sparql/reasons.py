@@ -20,6 +20,7 @@ from kg_server.naming.declared import declared_only
 from kg_server.naming.entities import MOST_NEAR, SHOWN, Identity, identify
 from kg_server.sparql.outline import outline_of
 from kg_server.sparql.syntax import Edits, Element, Outline, Span, Statement
+from kg_server.sparql.ways import said_of_narrower
 
 _MOST: Final = 3
 
@@ -134,7 +135,7 @@ async def reason_for(
 
 
 async def one_way_only(graph: KGAdapter, query: str, edits: Edits) -> str:
-    """Return which relations of a query have an inverse, not in it, that holds more; empty where none has.
+    """Return which relations of a query have an inverse, not in it, or subproperties that hold more; empty where none.
 
     A remote graph is not asked for it.
     """
@@ -146,7 +147,8 @@ async def one_way_only(graph: KGAdapter, query: str, edits: Edits) -> str:
         # The guard has read it, so this is a text of a kind that is not looked into here.
         return ""
     profile = await graph.profile()
-    walked = {_iri_of(graph, outline, edits, each.verb) for each in outline.statements}
+    verbs = (each.verb for each in outline.statements if "|^" not in edits.instead.get(each.verb[0], ""))
+    walked = {_iri_of(graph, outline, edits, verb) for verb in verbs}
     pairs = {relation: pair for relation in walked if relation and (pair := profile.inverses_of(relation)) is not None}
     lacking = {
         relation: (pair.inverse, pair.only_inverse)
@@ -156,12 +158,13 @@ async def one_way_only(graph: KGAdapter, query: str, edits: Edits) -> str:
         if not pair.symmetric
     }
     held_more = {relation: end for relation, end in sorted(lacking.items()) if end[1]}
+    narrower = await said_of_narrower(graph, sorted(filter(None, walked)))
     if not held_more:
-        return ""
+        return narrower
     named = {_iri_of(graph, outline, edits, (at, at + 1)) for at in range(len(outline.tokens))}
     more = {relation: end for relation, end in held_more.items() if end[0] not in named}
     names = await names_of(graph, [*more, *(inverse for inverse, _ in more.values())])
-    notes: list[str] = []
+    notes = [narrower] if narrower else []
     for relation, (inverse, number) in islice(more.items(), _MOST):
         held = f"{number:,} more link{'' if number == 1 else 's'} in all"
         both = f"({graph.prefixes.shorten(relation)}|^{graph.prefixes.shorten(inverse)})"
@@ -172,12 +175,14 @@ async def one_way_only(graph: KGAdapter, query: str, edits: Edits) -> str:
 
 
 def _iri_of(graph: KGAdapter, outline: Outline, edits: Edits, span: Span) -> Iri | None:
-    """Return the one IRI that a part of a statement is, or None."""
+    """Return the one IRI that a part of a statement is, of a relation and its inverse the first, or None."""
     if span[1] - span[0] != 1:
         return None
     token = outline.tokens[span[0]]
     if token.kind == "name":
-        token = replace(token, kind="iri", text=outline.text(span, edits.texts(outline)).strip())
+        text = outline.text(span, edits.texts(outline)).strip()
+        ways = text.removeprefix("(").removesuffix(")").split("|")
+        token = replace(token, kind="iri", text=ways[0] if all(way[0] == "^" for way in ways[1:]) else text)
     return outline.iri(token, graph.prefixes)
 
 
@@ -261,8 +266,8 @@ class _Search:
             return "unknown", turned
         if instead := await self._texts_instead(statement, before):
             return "unknown", instead
-        if relation is not None and (declared := await self._declared_only(relation)):
-            return "unknown", declared
+        if relation is not None and (otherwise := await self._without_facts(relation)):
+            return "unknown", otherwise
         if head is None or relation is None:
             return "unknown", ""
         names = await names_of(self.graph, [head, relation])
@@ -287,7 +292,10 @@ class _Search:
                 return f"{names.relation(relation)}: {instead.clause(names.entity(node))}."
         return ""
 
-    async def _declared_only(self, relation: Iri) -> str:
+    async def _without_facts(self, relation: Iri) -> str:
+        """Return over what else a relation has facts, or where it is declared; empty where it has some itself."""
+        if narrower := await said_of_narrower(self.graph, [relation]):
+            return narrower
         described = (await self.graph.describe([relation])).get(relation)
         used = described is None or "relation" in described.roles
         return "" if used else await declared_only(self.graph, relation.value, relation)

@@ -249,11 +249,13 @@ class Edits:
         instead: What stands in place of a token.
         behind: What is put behind a token.
         added: The variables that are not the query's own.
+        parts: The first and last tokens of statements that become subqueries, which have each row once.
     """
 
     instead: dict[int, str] = field(default_factory=dict[int, str])
     behind: defaultdict[int, list[str]] = field(default_factory=lambda: defaultdict[int, list[str]](list))
     added: list[str] = field(default_factory=list[str])
+    parts: list[Span] = field(default_factory=list[Span])
 
     def drop(self, span: Span) -> None:
         """Leave tokens out."""
@@ -263,8 +265,11 @@ class Edits:
         """Return the query with all changes, each of its lines where it was."""
         pieces: list[str] = []
         end = 0
+        before = {first: "{ SELECT DISTINCT * { " for first, _ in self.parts}
+        after = {last: " } }" for _, last in self.parts}
         for number, token in enumerate(outline.tokens):
-            pieces += [query[end : token.at], self.instead.get(number, token.text), *self.behind.get(number, ())]
+            text = f"{before.get(number, '')}{self.instead.get(number, token.text)}{after.get(number, '')}"
+            pieces += [query[end : token.at], text, *self.behind.get(number, ())]
             end = token.end
         return "".join((*pieces, query[end:]))
 

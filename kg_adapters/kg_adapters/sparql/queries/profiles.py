@@ -4,9 +4,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from kg_adapters.inverses import DECLARING, OWL_INVERSE, OWL_SYMMETRIC
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import EdgeDirection
-from kg_adapters.profile import OWL_INVERSE, OWL_SYMMETRIC, WIKIDATA_INVERSE
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.queries import writing
 from kg_adapters.terms import Iri, Node
@@ -185,11 +185,11 @@ class ProfileQueries:
         """
         return f"SELECT ?p (COUNT(DISTINCT ?s) AS ?n) {{ {self._typed(owner.classes)} . ?s ?p ?o }} GROUP BY ?p"
 
-    def declared_inverses(self) -> str:
-        """Return the query for pairs of relations `?p` and `?q` that are declared to be inverse."""
-        over = writing.values("r", (OWL_INVERSE, WIKIDATA_INVERSE), self.dialect)
-        symmetric = f"?p ?r {writing.iri(OWL_SYMMETRIC)} BIND(?p AS ?q)"
-        return f"SELECT DISTINCT ?p ?q {{ {writing.union((f'{over} ?p ?r ?q', symmetric))} }} LIMIT {MAX_ROWS}"
+    def declared_links(self) -> str:
+        """Return the query for what is declared of relations: `?p` and `?q`, and how they belong together `?r`."""
+        over = writing.values("r", DECLARING, self.dialect)
+        symmetric = f"?p ?typed {writing.iri(OWL_SYMMETRIC)} BIND(?p AS ?q) BIND({writing.iri(OWL_INVERSE)} AS ?r)"
+        return f"SELECT DISTINCT ?p ?r ?q {{ {writing.union((f'{over} ?p ?r ?q', symmetric))} }} LIMIT {MAX_ROWS}"
 
     def pairs(self, relations: Sequence[Iri], *, back: bool, most: int) -> str:
         """Return the query for how many `?n` of some pairs of a relation `?p` a relation `?q` holds as well.
