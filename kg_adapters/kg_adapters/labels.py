@@ -3,13 +3,10 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Final
-
-from pydantic import Field
+from typing import Final
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.prefixes import SCHEMES, WELL_KNOWN, Prefixes, is_prefix
-from kg_adapters.sections import Section, Texts
 from kg_adapters.terms import Iri, Literal
 from kg_boundary.shown import in_quotes
 
@@ -77,8 +74,7 @@ class Vocabulary:
     languages: tuple[str, ...] = ("en", "mul")
     types: tuple[Iri, ...] = (RDF_TYPE, WIKIDATA_TYPES[0])
     subclasses: tuple[Iri, ...] = (Iri("http://www.w3.org/2000/01/rdf-schema#subClassOf"), WIKIDATA_TYPES[1])
-    # A store keeps what follows from it, its profile.
-    standard_inverses: Annotated[bool, Field(exclude=True)] = True
+    standard_inverses: bool = True
 
     def __post_init__(self) -> None:
         # Tags compare without case.
@@ -173,36 +169,6 @@ class ChosenRelations:
             types=_joined(_read(self.types, prefixes), usual.types),
             standard_inverses=self.standard_inverses,
         )
-
-
-class RelationSettings(Section):
-    """Which relations hold the names, descriptions and classes of entities."""
-
-    labels: Texts = Field(
-        default=(),
-        description="Relations whose values are the names of entities, tried before the usual ones such as "
-        "`rdfs:label`: IRIs, or prefixed names such as `ex:title`.",
-    )
-    aliases: Texts = Field(
-        default=(), description="Relations whose values are other names of entities, tried before the usual ones."
-    )
-    descriptions: Texts = Field(
-        default=(), description="Relations whose values describe entities, tried before the usual ones."
-    )
-    types: Texts = Field(
-        default=(),
-        description="Relations from an entity to its class, tried before the usual ones such as `rdf:type`.",
-    )
-    label_keys: Texts = Field(
-        default=(),
-        description="For each node type of a `graph.json`, the feature that holds its names, such as "
-        "`opinion=plain_text`.",
-    )
-    standard_inverses: bool = Field(
-        default=True,
-        description="Whether pairs of well-known vocabularies, such as `skos:broader` and `skos:narrower`, count as "
-        "inverse where the graph does not declare it.",
-    )
 
 
 def chosen_prefixes(texts: Iterable[str]) -> Mapping[str, str]:

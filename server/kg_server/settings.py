@@ -14,7 +14,8 @@ from pydantic.fields import FieldInfo
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.http.options import EndpointSettings
-from kg_adapters.labels import RelationSettings, chosen_prefixes, language_tag
+from kg_adapters.label_options import RelationSettings
+from kg_adapters.labels import chosen_prefixes, language_tag
 from kg_adapters.sections import AT_COMMAS, Section, Texts
 from kg_adapters.wikidata.options import WikidataSettings
 from kg_boundary.addresses import base_url_problem

@@ -31,6 +31,8 @@ from kg_adapters.prefixes import Prefixes
 from kg_boundary.regular_files import read_regular
 
 FORMAT: Final = 7
+_IN_PROFILE: Final = {"vocabulary": {"standard_inverses"}}
+"""What a store does not keep, but its profile follows from."""
 STORE_FILE: Final = "store.json"
 INDEX_FOLDER: Final = "index"
 OXIGRAPH_FOLDER: Final = "oxigraph"
@@ -254,7 +256,8 @@ def read_store_info(folder: Path) -> StoreInfo:
 def write_store_info(folder: Path, info: StoreInfo) -> None:
     """Write `store.json`, which makes a folder a store."""
     content = _StoreFile(format=info.format, sha256=_digest(info), store=info)
-    (folder / STORE_FILE).write_text(content.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    text = content.model_dump_json(indent=1, exclude={"store": _IN_PROFILE})
+    (folder / STORE_FILE).write_text(f"{text}\n", encoding="utf-8")
 
 
 def stored_files(folder: Path) -> tuple[SealedFile, ...]:
@@ -263,7 +266,7 @@ def stored_files(folder: Path) -> tuple[SealedFile, ...]:
 
 
 def _digest(info: StoreInfo) -> str:
-    return hashlib.sha256(info.model_dump_json().encode()).hexdigest()
+    return hashlib.sha256(info.model_dump_json(exclude=_IN_PROFILE).encode()).hexdigest()
 
 
 def _lasting_files(folder: Path) -> Iterator[Path]:
