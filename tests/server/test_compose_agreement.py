@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_server.answers.results import Answer
 from kg_server.compose.answer import composition
-from kg_server.compose.syntax import Call, EntityRef, Mark, Operand, Route, SetFunction
+from kg_server.compose.syntax import EntityRef, Operand
 from kg_server.compose.tool import ComposeResult, ExpressionLimits
-from set_expressions import call, entity, route
+from set_expressions import GraphWords, call, neighbour_sets, spelled
 from small_graphs import WithoutSets
 
 EX = "http://ex.org/"
@@ -53,30 +53,10 @@ def truth(edges: Edges, operand: Operand) -> frozenset[str]:
             return frozenset(far for start, _, far in ways if start in first)
 
 
-def around(sets: st.SearchStrategy[Operand]) -> st.SearchStrategy[Operand]:
-    functions: st.SearchStrategy[SetFunction] = st.sampled_from(("Union", "Intersect", "Minus"))
-    marks: st.SearchStrategy[Mark] = st.sampled_from(("", "-"))
-    routes = st.builds(route, st.sampled_from(RELATIONS), marks)
-
-    def neighbors(node: Operand, by: Route) -> Call:
-        return call("Neighbor", node, by=by)
-
-    return st.builds(neighbors, sets, routes) | st.builds(call, functions, sets, sets)
-
-
 graphs = st.frozensets(
     st.tuples(st.sampled_from(NODES), st.sampled_from(RELATIONS), st.sampled_from(NODES)), min_size=8, max_size=30
 )
-entities: st.SearchStrategy[Operand] = st.sampled_from(NODES).map(entity)
-operands = st.recursive(entities, around, max_leaves=6)
-
-
-def spelled(operand: Operand) -> str:
-    """Return the text of an expression."""
-    if isinstance(operand, EntityRef):
-        return operand.text
-    by = [f"{leg.mark}{leg.name.text}" for route in operand.routes for leg in route.legs]
-    return f"{operand.function}[{', '.join([*map(spelled, operand.operands), *by])}]"
+operands = neighbour_sets(GraphWords(tuple(NODES), tuple(RELATIONS)))
 
 
 @settings(max_examples=100, derandomize=True, deadline=None, database=None)

@@ -42,7 +42,7 @@ from kg_adapters.sparql.sets import as_sparql
 from kg_adapters.terms import Attribute, BlankNode, Fact, Iri, Literal, Node, Term, Triple, node_key
 from kg_adapters.values import order_of
 from kg_server.answers.coverage import inverses_in_use, one_way
-from kg_server.answers.results import Over
+from kg_server.answers.results import Note, Over
 from kg_server.compose.filters import BEYOND
 from kg_server.compose.lines import RemarkRequest, Told, Worked, chain, kind_of_term, one_source, told
 from kg_server.compose.naming import count_of
@@ -258,15 +258,12 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
     asked = replace(asked, stated=await _stated(graph, asked, computed))
     size = len(computed.members) + len(computed.groups) + len(computed.rows) + len(computed.shared)
     worked = await off_loop(partial(told, number, call, asked, computed, reader.heard, graph.prefixes), size)
-    query = (
-        as_sparql(asked.question, graph.vocabulary, graph.prefixes, only_count=asked.counting)
-        if wanted.query and not best_groups and not isinstance(graph, FederatedGraph)
-        else None
-    )
+    query, unwritten = _query(graph, asked) if wanted.query and not best_groups else (None, ())
     given, typing = frozenset(reader.heard.given), frozenset(graph.vocabulary.unwalked)
     best = "smallest" if call.function == "Bottom" else "largest"
     of_groups = [(f"The {best} of {every:,}.",)] if computed.count.value < every else []
-    worked = replace(worked, notes=(*worked.notes, *of_groups), given=given, typing=typing, query=query)
+    notes = (*worked.notes, *of_groups, *unwritten)
+    worked = replace(worked, notes=notes, given=given, typing=typing, query=query)
     yield worked
     worked = await with_compared(graph, number, asked, worked, request)
     if wanted.witnesses and worked.evidence:
@@ -275,6 +272,16 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
     worked = replace(worked, totals=await totals_of(graph, number, asked, computed, request))
     notes, knowledge = await remarks_on(graph, asked, computed, request, reader.heard.absent)
     yield replace(worked, notes=(*worked.notes, *notes), knowledge=knowledge or worked.knowledge)
+
+
+def _query(graph: KGAdapter, asked: RemarkRequest) -> tuple[str | None, Sequence[Note]]:
+    """Return the SPARQL that asks the same, or None, and why there is none where that needs a reason."""
+    if isinstance(graph, FederatedGraph):
+        return None, ()
+    try:
+        return as_sparql(asked.question, graph.vocabulary, graph.prefixes, only_count=asked.counting), ()
+    except InvalidRequest as error:
+        return None, ((f"No query asks the same: {error}",),)
 
 
 def _totals(computed: Computed) -> Iterator[float]:

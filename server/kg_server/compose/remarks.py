@@ -30,6 +30,7 @@ from kg_adapters.algebra import (
     Union,
     ValueOf,
     Values,
+    counts_values,
     holds_values,
     owner_of,
 )
@@ -285,8 +286,16 @@ def _last_step(graph: KGAdapter, path: HopPath) -> tuple[Step, ...]:
     return ([each for each in steps if each[0].relation not in graph.vocabulary.texts] or steps)[-1]
 
 
-async def _last_over(graph: KGAdapter, path: HopPath) -> Over | str:
-    """Return the relation of the last step of a path that does not lead to names; the name of several."""
+async def _last_over(graph: KGAdapter, path: HopPath, of: SetExpression | None = None) -> Over | str:
+    """Return the relation of the last step of a path that does not lead to names; a name for several or for all.
+
+    Args:
+        graph: The graph.
+        path: The path.
+        of: The set of what it leads to, which tells values from nodes where the last step is over every relation.
+    """
+    if not counts_values(path):
+        return "values other than names and descriptions" if isinstance(of, Values) else "neighbours"
     first, *more = _last_step(graph, path)
     labels = await graph.labels([first.relation, *(each.relation for each in more)])
     label = labels.get(first.relation)
@@ -447,9 +456,9 @@ async def _leaving_nothing(graph: KGAdapter, step: SetExpression, number: str) -
         case Kept(_, Meets()):
             return (f"Of {number} none meets a condition.",)
         case Reached(Members((node,)), path) | Values(Members((node,)), path):
-            return node, " has no ", await _last_over(graph, path), "."
+            return node, " has no ", await _last_over(graph, path, step), "."
         case Kept(_, Has(path)) | Reached(_, path) | Values(_, path):
-            return f"None of the {number} has ", await _last_over(graph, path), "."
+            return f"None of the {number} has ", await _last_over(graph, path, step), "."
         case Kept(among, Linked(HopPath((Hop((Step(relation, "out"), *_)),)) as path, Members((node,)))):
             led = await led_elsewhere(graph, relation, node, owner_of(among)) or (".",)
         case Minus((Kept(_, Has()), Kept(_, Linked(path) | Compares(path)))):

@@ -38,7 +38,7 @@ def node(value: Node, dialect: Dialect) -> str:
         return iri(value)
     name = None if dialect.blank_nodes is None else dialect.blank_nodes.iri(value)
     if name is None:
-        raise InvalidRequest(f"{value} is a blank node, and this endpoint knows it by no name.")
+        raise InvalidRequest(f"{value} is a blank node, which SPARQL cannot name here.")
     return f"<{name}>"
 
 
