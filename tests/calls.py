@@ -43,6 +43,12 @@ class Reply:
         return replace(self, text=plain(self.text))
 
     @property
+    def has_content(self) -> bool:
+        """Whether it answers with anything: it is neither an error, nor empty, nor a number that is none."""
+        told = self.data.get("status"), self.data.get("knowledge", "stated")
+        return not self.is_error and told[0] in {"ok", "truncated"} and told[1] == "stated"
+
+    @property
     def summary(self) -> str:
         return self.text.partition("\n")[0]
 

@@ -53,7 +53,7 @@ e:next rdfs:label "next"@en .
 """
 """Nothing but names, one value, cycles of links and of classes, blank nodes, values of several kinds, no instances."""
 
-GRAPHS: Final = {"sample": 10, "sample:world": 15, "bookshop": 25, "sparse": 25, "tables": 20, "endpoint": 5}
+GRAPHS: Final = {"sample": 10, "sample:world": 10, "bookshop": 25, "sparse": 30, "tables": 20, "endpoint": 5}
 """How many of 100 expressions each graph is asked: fewer of the large ones, and of the endpoint, which is slow."""
 _BOOKSHOP: Final = Path(__file__).parents[1] / "docs" / "examples" / "bookshop"
 _SEED: Final = 45

@@ -215,7 +215,7 @@ def call(
     ] = False,
     cache_folder: options.CacheFolder = None,
 ) -> None:
-    """Call one tool and print its answer, for example: call GetNeighbor Q1490 relation=P36."""
+    """Call one tool and print its answer, for example: call GetNeighbor Q17 relation=P36."""
     settings = invocation(context).load_for_any(graph=graph, cache_folder=cache_folder).settings
     written = split_arguments(arguments or [])
     import anyio

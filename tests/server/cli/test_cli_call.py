@@ -146,7 +146,7 @@ def test_a_tool_is_shown_with_its_arguments_and_calls_to_copy(cli: CommandLine) 
     rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.startswith("  ")}
     assert rows["entity"] == ["string", "required;", "Id", "or", "name"]
     assert rows["direction"] == ["out|in|both", "default", '"out"']
-    assert "  kg-sextant call GetNeighbor entity=Q1490 relation=P36" in text.splitlines()
+    assert "  kg-sextant call GetNeighbor entity=Q17 relation=P36" in text.splitlines()
     unknown = cli.run("tools", "GetNeigbor")
     assert (unknown.code, "Did you mean GetNeighbor?" in unknown.err) == (2, True)
 
