@@ -19,6 +19,7 @@ from kg_adapters.registry import SAMPLES, OpenOptions, open_graph
 
 EDGE = "<http://e/a> <http://e/p> <http://e/b> .\n"
 OPTIONS = ImportOptions(sparql=False)
+SAMPLE_VALUES = Path(__file__).parents[2] / "tools" / "sample_values.ttl"
 WORLD = "sample:world"
 WORLD_SOURCE = Path(__file__).parents[2] / "benchmarks" / "world" / "graph.ttl.gz"
 
@@ -166,9 +167,9 @@ def test_several_at_once_unpack_one_sample(tmp_path: Path) -> None:
 
 def test_the_sample_files_is_what_an_import_of_its_source_makes(sample_source: Path, tmp_path: Path) -> None:
     shipped = open_sample(tmp_path / "cache").info
-    report = build_store([sample_source], tmp_path / "store", ImportOptions(sparql=False, name="sample"))
+    report = build_store([sample_source, SAMPLE_VALUES], tmp_path / "store", ImportOptions(sparql=False, name="sample"))
     fresh = open_store(report.folder).info
-    assert shipped.counts == Counts(entities=15_777, relations=304, triples=149_827, features=50_363)
+    assert shipped.counts == Counts(entities=15_777, relations=304, triples=149_827, features=53_872)
     assert (shipped.counts, shipped.prefixes, shipped.vocabulary) == (fresh.counts, fresh.prefixes, fresh.vocabulary)
     assert [file for file in shipped.files if file.path.startswith("index/")] == [
         file for file in fresh.files if file.path.startswith("index/")
