@@ -41,7 +41,7 @@ MENTIONED: Final = [
     line for line in re.findall(r"`((?:kg-sextant|make|uv|pipx|pip)\s[^`]+)`", prose(README)) if line not in _SHOWN
 ]
 
-KEPT: Final = "Keep: 1\nAction: Answer\nAnswer:\nFrankfurt [1]"
+KEPT: Final = "Goethe\nKeep: 2\nAction: Answer\nAnswer:\n1749 [2]"
 
 
 @contextmanager

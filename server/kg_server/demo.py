@@ -24,7 +24,8 @@ from kg_server.compose.tool import ComposeResult
 from kg_server.memory.tool import AppendedResult, MemoryResult
 from kg_server.settings import ENVIRONMENT_PREFIX
 
-QUESTION: Final = "Through whom did Goethe influence Albert Einstein?"
+QUESTION: Final = "When was Goethe born, and through whom did he influence Albert Einstein?"
+BORN: Final = "P569"
 INFLUENCED_BY: Final = "P737"
 SLOW_MACHINE_S: Final = "120"
 """How long a call may take: the first one reads much, and the machine may be busy."""
@@ -83,6 +84,7 @@ async def walk(guide: Guide) -> tuple[list[str], list[str]]:
         CallRefused: A call was refused, or the answers do not agree with each other.
     """
     source = _best(await guide.call(CandidatesResult, "Which Goethe?", "Retrieve", text="Goethe", limit=3))
+    born = await guide.call(NeighborsResult, "When was he born?", "GetNeighbor", entity=source, relation=BORN)
     target = _best(await guide.call(CandidatesResult, "Which Einstein?", "Retrieve", text="Albert Einstien", limit=3))
     linked = await _look(guide, source, target)
     found = await guide.call(
@@ -96,10 +98,13 @@ async def walk(guide: Guide) -> tuple[list[str], list[str]]:
     if not evidence:
         raise CallRefused("no path shows what the expression found")
     await _keep(guide, evidence)
-    labels = linked.labels | linked.relations
+    labels = linked.labels | linked.relations | born.labels | born.relations
     return (
-        [f"{labels[answer]} ({answer})" for answer in answers],
-        [" | ".join(f"{labels[part]} ({part})" for part in triple) for triple in evidence],
+        [value for *_, value in born.values] + [f"{labels[answer]} ({answer})" for answer in answers],
+        [
+            " | ".join(f"{labels[part]} ({part})" if part in labels else part for part in fact)
+            for fact in (*born.values, *evidence)
+        ],
     )
 
 

@@ -217,14 +217,15 @@ def test_a_reader_that_leaves_early_gets_no_complaint() -> None:
 def test_the_demo_answers_its_question_with_evidence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert demo.main(["--cache-folder", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert "Answer: Arthur Schopenhauer (Q38193)" in lines
+    assert "Answer: 1749, Arthur Schopenhauer (Q38193)" in lines
     evidence = lines[lines.index("Evidence:") + 1 :]
-    assert evidence[:2] == [
+    assert evidence[:3] == [
+        "  Johann Wolfgang von Goethe (Q5879) | date of birth (P569) | 1749",
         "  Albert Einstein (Q937) | influenced by (P737) | Arthur Schopenhauer (Q38193)",
         "  Arthur Schopenhauer (Q38193) | influenced by (P737) | Johann Wolfgang von Goethe (Q5879)",
     ]
-    tools = ["Retrieve", "Retrieve", "observe", "GetNeighbor", "GetPath", "Compose", "memory-append", "memory-read"]
-    assert [line.split()[1] for line in lines if line.startswith("   ▸ ")] == tools
+    tools = ["Retrieve", "GetNeighbor", "Retrieve", "observe", "GetNeighbor", "GetPath", "Compose", "memory-append"]
+    assert [line.split()[1] for line in lines if line.startswith("   ▸ ")] == [*tools, "memory-read"]
     assert any(" holds 2 facts in 1 path." in line for line in lines)
     start = next(number for number, line in enumerate(lines) if line.startswith("Now connect your assistant"))
     block = "\n".join(lines[lines.index("{", start) : lines.index("}", start) + 1])
