@@ -33,7 +33,7 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "Retrieve": (("text=Johann Wolfgang von Goethe",), ('text=["Goethe", "Einstien"]', "limit=2")),
     "GetNeighbor": (("entity=Q17", "relation=P36"), ("entity=Q30", "direction=in", "limit=5")),
     "GetPath": (("source=Q5879", "target=Q937", "limit=3"),),
-    "Feature": (("entity=Q937",), ("entity=Q937", "feature=description")),
+    "Feature": (("entity=Q937",), ("entity=Q937", "feature=date of birth")),
     "Degree": (("entity=Q30",),),
     "Schema": ((), ("about=human",)),
     "Sparql": (('query=SELECT ?who WHERE { ?who @"influenced by" @"Johann Wolfgang von Goethe" } LIMIT 5',),),

@@ -90,7 +90,7 @@ class ComposeTool:
 
         Neighbor[node, relation], Feature, Degree, Retrieve[text], Type[class] (subclasses too), Count,
         Union, Intersect, Minus[a, b], Where[a, population > 1000, capital = none], Sum, Mean, Min, Max,
-        Top, Bottom[a, x or Sum[x], n], Table[a, x], Share, Group[a, born on by year, Sum[x]]. Nodes: ids, names
+        Top, Bottom[a, x or Sum[x], n], Table[a, x], Share, Group[a, date of birth by year, Sum[x]]. Nodes: ids, names
         ("quoted" if with , or ]), calls. Relations: -backwards, ~both ways, repeated+, path/of/them; inverses
         count. `explain`: as SPARQL.
         """
