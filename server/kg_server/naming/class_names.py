@@ -49,8 +49,7 @@ async def as_class(graph: KGAdapter, identity: Identity) -> Identity:
         found = tuple(Candidate(node, 1.0, "label", classes[node].label or identity.text) for node in called)
         identity = replace(identity, match="close", named=found) if found else identity
     elif not classes.keys().isdisjoint(identity.widened.nodes):
-        chosen = decided(identity, classes)
-        identity = replace(chosen, passed=tuple(each for each in chosen.passed if each.entity in classes))
+        identity = replace(decided(identity, classes), passed=())
     if len(identity.named) < 2 or isinstance(graph, FederatedGraph):
         return identity
     profile = await known_profile(graph)
@@ -63,7 +62,7 @@ async def as_class(graph: KGAdapter, identity: Identity) -> Identity:
     first, second, *others = sorted(identity.named, key=size, reverse=True)
     if size(first) == size(second):
         return identity
-    return replace(identity, named=(first,), passed=(second, *others, *identity.passed))
+    return replace(identity, named=(first,), passed=(second, *others))
 
 
 CLASSES: Final = "Schema lists the classes."
