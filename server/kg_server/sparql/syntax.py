@@ -177,6 +177,32 @@ class Select:
 
 
 @dataclass(frozen=True, slots=True)
+class Nesting:
+    """Which curly brackets are around what.
+
+    Args:
+        opening: For each token the innermost opening bracket around it, or -1.
+        closing: The bracket that closes an opening one, where one does.
+    """
+
+    opening: Sequence[int]
+    closing: Mapping[int, int]
+
+    @classmethod
+    def of(cls, tokens: Sequence[Token]) -> "Nesting":
+        """Return that of the tokens of a query."""
+        opening, closing = list[int](), dict[int, int]()
+        opened = list[int]()
+        for number, token in enumerate(tokens):
+            if token.text == "}" and opened:
+                closing[opened.pop()] = number
+            opening.append(opened[-1] if opened else -1)
+            if token.text == "{":
+                opened.append(number)
+        return cls(opening, closing)
+
+
+@dataclass(frozen=True, slots=True)
 class Outline:
     """The structure of a whole query.
 
@@ -188,6 +214,7 @@ class Outline:
         selects: It and all its subqueries.
         places: Where its names stand.
         statements: All statements of its patterns.
+        nesting: Which curly brackets are around what.
     """
 
     tokens: Sequence[Token]
@@ -197,6 +224,10 @@ class Outline:
     selects: tuple[Select, ...] = ()
     places: tuple[NamePlace, ...] = ()
     statements: tuple[Statement, ...] = field(default=(), repr=False)
+    nesting: "Nesting" = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nesting", Nesting.of(self.tokens))
 
     def within(self, span: Span) -> Sequence[Token]:
         """Return the tokens of a span."""
@@ -220,13 +251,10 @@ class Outline:
 
     def brackets_around(self, at: int) -> Span | None:
         """Return the innermost curly brackets around a token."""
-        opened: list[int] = []
-        for number, token in enumerate(self.tokens):
-            if token.text == "{":
-                opened.append(number)
-            elif token.text == "}" and opened and (first := opened.pop()) < at < number:
-                return first, number
-        return None
+        first = self.nesting.opening[at]
+        while first >= 0 and first not in self.nesting.closing:
+            first = self.nesting.opening[first]
+        return None if first < 0 else (first, self.nesting.closing[first])
 
     def text(self, span: Span, instead: Mapping[int, str] | None = None) -> str:
         """Return a span on one line, without comments, with other texts in place of some tokens."""
