@@ -293,6 +293,15 @@ def test_an_interval_holds_the_mean_and_comes_out_the_same_again() -> None:
     assert mean_of([0.25]) == Figure(0.25, 0.25, 0.25, 1)
 
 
+def test_all_right_of_a_few_is_no_certainty() -> None:
+    right, wrong = mean_of([1.0] * 20), mean_of([0.0] * 20)
+    assert right is not None
+    assert wrong is not None
+    # Wilson's interval of 20 of 20, as statistics packages give it.
+    assert [right.low, right.high] == pytest.approx([0.8389, 1.0], abs=1e-4)
+    assert [wrong.low, wrong.high] == pytest.approx([0.0, 0.1611], abs=1e-4)
+
+
 def test_a_paired_difference_is_surer_than_two_means() -> None:
     dice = np.random.default_rng(3)
     theirs = {str(n): float(value) for n, value in enumerate(dice.random(200))}

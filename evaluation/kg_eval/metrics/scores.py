@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import sqrt
+from statistics import NormalDist
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -206,7 +208,25 @@ class Figure:
 
 
 def mean_of(values: Sequence[float], seed: int = 0, resamples: int = RESAMPLES) -> Figure | None:
-    """Return the mean of values with its interval; None where there is no value."""
+    """Return the mean of values with its interval; None where there is no value.
+
+    Of values that are right or wrong, 1 or 0, it is Wilson's score interval: drawn from twenty right of twenty, every
+    mean would be 1.
+    """
+    if values and set(values) <= {0.0, 1.0}:
+        return _share(values)
+    return _resampled(values, seed, resamples)
+
+
+def _share(values: Sequence[float]) -> Figure:
+    number, share = len(values), float(np.mean(values))
+    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
+    middle = (share + z * z / (2 * number)) / (1 + z * z / number)
+    half = z * sqrt(share * (1 - share) / number + (z / (2 * number)) ** 2) / (1 + z * z / number)
+    return Figure(share, min(share, middle - half), max(share, middle + half), number)
+
+
+def _resampled(values: Sequence[float], seed: int, resamples: int) -> Figure | None:
     if not values:
         return None
     means = _resampled_means(values, np.random.default_rng(seed), resamples)
@@ -228,7 +248,7 @@ def difference_of(
     ours: Mapping[str, float], theirs: Mapping[str, float], seed: int = 0, resamples: int = RESAMPLES
 ) -> Figure | None:
     """Return by how much one mean is larger than another over the questions, by id, that both have."""
-    return mean_of([value - theirs[id_] for id_, value in ours.items() if id_ in theirs], seed, resamples)
+    return _resampled([value - theirs[id_] for id_, value in ours.items() if id_ in theirs], seed, resamples)
 
 
 def _resampled_means(values: Sequence[float], dice: np.random.Generator, resamples: int) -> NDArray[np.float64]:
