@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from itertools import count
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote
 
@@ -32,7 +33,7 @@ from mcp.types import (
 from pydantic import AnyUrl, TypeAdapter, ValidationError
 
 from kg_adapters.calls import note_failure, watching_completeness
-from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError
+from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError, causes
 from kg_adapters.open_options import setting
 from kg_boundary.shown import clipped, in_plain_words, in_quotes, visible_line, visible_lines
 from kg_server.answers.results import located
@@ -430,6 +431,9 @@ _IN_LESS_TIME: Final = {
 """What a tool that ran out of time can do in less."""
 
 
+_INTERNAL_ERRORS = count(1)
+
+
 def _readable(name: str, error: ToolError, known: Mapping[str, Schema], place: str) -> ToolError:
     cause = error.__cause__
     if isinstance(cause, ValidationError):
@@ -438,9 +442,12 @@ def _readable(name: str, error: ToolError, known: Mapping[str, Schema], place: s
         less = _less(name) if isinstance(cause, BackendTimeout) else ""
         where = f"\n{place}" if place and is_about_unknown(cause) else ""
         return ToolError(visible_lines(f"{cause}{less}{where}"))
-    logger.error("Tool %r failed unexpectedly", name, exc_info=cause)
+    number = next(_INTERNAL_ERRORS)
+    kind = type(causes(error)[-1]).__name__
+    logger.error("Internal error %d: %s failed by a %s; log_level=debug shows where.", number, name, kind)
+    logger.debug("Internal error %d", number, exc_info=cause)
     return ToolError(
-        f"{name} failed because of an internal error, which is in the server's log. Other calls still work."
+        f"{name} failed because of an internal error, number {number} in the server's log. Other calls still work."
     )
 
 

@@ -197,13 +197,18 @@ async def test_a_long_search_gives_signs_of_life(tokyo: LocalAdapter) -> None:
     assert all(re.fullmatch(r"searching paths, \d+ s of at most 600 s", each or "") for each in messages)
 
 
-async def test_a_bug_is_hidden_from_the_model_and_logged(tokyo: LocalAdapter, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_bug_is_hidden_from_the_model_and_logged_in_a_line_with_its_number(
+    tokyo: LocalAdapter, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", "kg_server.mcp_server")
     reply = await call(Crashing(tokyo), "Degree", entity="Q1490")
     assert reply.is_error
-    assert reply.text == (
-        "Degree failed because of an internal error, which is in the server's log. Other calls still work."
-    )
-    assert "KeyError" in caplog.text
+    found = re.search(r"internal error, number (\d+) in the server's log\. Other calls still work\.", reply.text)
+    assert found is not None
+    records = [each for each in caplog.records if f"Internal error {found[1]}" in each.message]
+    assert [(each.levelname, each.exc_info is not None) for each in records] == [("ERROR", False), ("DEBUG", True)]
+    assert "KeyError" in records[0].message
+    assert "\n" not in records[0].message
 
 
 async def test_a_backend_that_is_gone_is_named_to_the_model(tokyo: LocalAdapter) -> None:
