@@ -208,7 +208,7 @@ def _edges(node: Node, facts: Iterable[Fact]) -> Iterator[tuple[EdgeDirection, I
 
 
 MIN_INSTANCES: Final = 10
-"""The fewest instances that a class may have to tell anything; of a smaller one the wider classes are looked at."""
+"""The fewest instances that a class may have for what they have to count; of a smaller one a wider class counts."""
 
 NEARLY_ALL: Final = 0.9
 """Where so many instances of a class have a relation, one without it has none."""
@@ -406,8 +406,12 @@ def informative_classes(profile: GraphProfile, types: Iterable[Node]) -> list[Cl
 
 
 def _owners(profile: GraphProfile, types: Iterable[Node]) -> list[Node | None]:
-    """Return the classes that say something: for one with few instances those above it, or else the whole graph."""
+    """Return the classes that say something: for one with few instances those above it, up to the widest.
+
+    The whole graph only where nothing is known of any: it has classes among its entities, which are of another kind.
+    """
     owners: dict[Node | None, None] = {}
+    small: dict[Node | None, None] = {}
     ahead, seen = list(types), set[Node]()
     while ahead:
         owner = ahead.pop(0)
@@ -418,8 +422,10 @@ def _owners(profile: GraphProfile, types: Iterable[Node]) -> list[Node | None]:
         if known is not None and known.instances >= MIN_INSTANCES:
             owners[owner] = None
         elif known is not None:
-            ahead.extend(known.broader)
-    return list(owners) or [None]
+            wider = [each for each in known.broader if each not in seen and profile.profile_of(each) is not None]
+            ahead.extend(wider)
+            small.update(dict.fromkeys([] if wider else [owner]))
+    return list(owners or small) or [None]
 
 
 def _one(coverage: Coverage) -> str:
