@@ -128,13 +128,19 @@ async def look_around(graph: KGAdapter, reader: Reader, number: int, call: Call,
     if not size.exact and not graph.remote:
         # The number that Count[…] gives.
         size = await count_of(graph, Values(of, ALL_WAYS) if values else Reached(of, ALL_WAYS))
+    every = every or (size.exact and size.value == len({end for _, _, end in stated}))
+    first = f"Only what the first {MOST_NODES} nodes of the set have is listed."
     return Worked(
         call,
         "values" if values else "nodes",
         noun(size, "value" if values else "neighbour"),
         results=tuple(_lines(graph, number, stated)),
         total=len(stated) + hidden,
-        notes=(*reader.heard.notes, *([_closed(len(closed), call.function)] if closed else ())),
+        notes=(
+            *reader.heard.notes,
+            *([] if every else [(first,)]),
+            *([_closed(len(closed), call.function)] if closed else ()),
+        ),
         whole=every and size.exact and not closed,
         read=reader.heard.nodes,
     )
