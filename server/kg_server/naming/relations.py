@@ -46,6 +46,7 @@ _MOST_UNSTATED: Final = 200
 """Among how many relations without facts a name is looked for."""
 _ABOUT: Final = 40
 _SUGGESTED: Final = 3
+_DATED: Final = frozenset({"date", "dates", "year", "years"})
 _NAME_COLUMNS: Final = frozenset({"name", "label", "title"})
 
 
@@ -468,14 +469,15 @@ async def _refusal(
         return NoSuchRelation(declared)
     meant = text if relation is None else relation.local_part
     near = (await _named(graph, there)).find(meant, _SUGGESTED) or await graph.find_relations(meant, limit=_SUGGESTED)
-    suggested = [each.relation for each in await _as_noted(graph, meant, near)]
-    inverse_of = (await known_profile(graph)).inverse_of
+    profile = await known_profile(graph)
+    suggested, dateless = _of_kind(profile, meant, [each.relation for each in await _as_noted(graph, meant, near)])
+    inverse_of = profile.inverse_of
     inverses = [inverse_of(each) for each in suggested]
     names = await names_of(graph, [*suggested, *filter(None, inverses), *nodes[:1], *there[:_LISTED]])
     shown = [_with_inverse(each, inverse, names) for each, inverse in zip(suggested, inverses, strict=True)]
     if relation is not None:
         return UnknownRelation(text, suggestions=shown, hint=_HINTS[sort])
-    parts = [f"No {sort} of this graph is called {in_quotes(text, MAX_LABEL)}."]
+    parts = [f"No {sort} of this graph is called {in_quotes(text, MAX_LABEL)}.{dateless}"]
     if shown:
         parts.append(f"Did you mean {' or '.join(shown)}?")
     if there or (nodes and await _have_none(graph, nodes, sort)):
@@ -483,6 +485,19 @@ async def _refusal(
         has = "has" if len(nodes) == 1 else "have"
         parts.append(f"{whose} {has} {_listed(there, names, by_label=True) if there else f'no {sort}s'}.")
     return NoSuchRelation(" ".join(parts))
+
+
+def _of_kind(profile: GraphProfile, text: str, near: Sequence[Iri]) -> tuple[Sequence[Iri], str]:
+    """Return those of like relations that may be meant, and what a graph has none of that a text asks for.
+
+    A text that asks for a date means no relation between entities, as the place of birth is by letters alone.
+    """
+    if not (_DATED & set(words_of(text))) or not profile.everything.complete:
+        return near, ""
+    valued = {each.relation: each.values.kinds for each in profile.everything.properties if each.values}
+    kept = [each for each in near if each in valued]
+    dated = any("date" in kinds for kinds in valued.values())
+    return kept, "" if kept or dated else " This graph has no dates."
 
 
 def _with_inverse(relation: Iri, inverse: Iri | None, names: Names) -> str:
