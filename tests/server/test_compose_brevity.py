@@ -193,10 +193,9 @@ async def test_quantities_of_one_unit_compare_and_add_up_on_every_engine(
         f"Sum[{BRIDGE}, weight limit]",
     )
     left_out = " 1 more has no clearance and is not counted."
-    # An endpoint is not asked how many a condition leaves out.
-    unknown = (
-        "" if opened is endpoint else " Of 4 bridges, 1 has a value of length that is not a number and is left out."
-    )
+    # An endpoint is asked only for what does not compare.
+    of_all = " " if opened is endpoint else " Of 4 bridges, "
+    unknown = f'{of_all}1 has a value of length that is not a number and is left out (Ford Bridge "unknown"^^unit:M).'
     assert told == [
         f"55 m.{left_out}",
         f"21.4 m.{left_out}",

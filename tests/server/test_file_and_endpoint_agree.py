@@ -95,3 +95,90 @@ async def test_paths_go_through_blank_nodes(archive: KGAdapter) -> None:
     assert answer.summary.startswith("1 path links Harvest and inch within 3 hops. The search was exhaustive")
     assert "[e:frame]-> _:" in answer.lines[0]
     assert "[depth 3] -[e:in]-> inch" in answer.lines[0]
+
+
+LAB = """
+@prefix e: <http://lab.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+e:Scope a owl:Class ; rdfs:subClassOf e:Instrument . e:Instrument a owl:Class . e:Room a owl:Class .
+e:supervises rdfs:label "supervises" . e:booked rdfs:label "booked by" . e:at rdfs:label "located in" .
+e:p1 a e:Person ; rdfs:label "Ingrid" ; e:supervises e:p2 , e:p3 , e:p4 ; e:nationality "Norwegian" .
+e:p2 a e:Person ; rdfs:label "Kim" ; e:nationality "Korean" . e:p3 a e:Person ; rdfs:label "Tomás" .
+e:p4 a e:Person ; rdfs:label "Lee" ; e:supervises e:p5 . e:p5 a e:Person ; rdfs:label "Sean" .
+e:m1 a e:Scope ; rdfs:label "Confocal A" ; e:at e:r1 ; e:booked e:p2 , e:p3 .
+e:m2 a e:Scope ; rdfs:label "Confocal B" ; e:at e:r2 ; e:booked e:p3 .
+e:m3 a e:Scope ; rdfs:label "Old Lens" ; e:at e:r1 .
+e:m4 a e:Instrument ; rdfs:label "Spinner" ; e:at e:r2 ; e:booked e:p5 .
+e:m5 a e:Instrument ; rdfs:label "Lamp" ; e:at e:r2 .
+e:r1 a e:Room ; rdfs:label "Room 1" . e:r2 a e:Room ; rdfs:label "Room 2" .
+"""
+
+
+@pytest.fixture(params=["file", "endpoint"])
+async def lab(
+    request: pytest.FixtureRequest, graph_of: Callable[[str], LocalAdapter], tmp_path: Path
+) -> AsyncGenerator[KGAdapter]:
+    """A small graph as a file, and behind an endpoint of which what its classes have is known already."""
+    stored = pyoxigraph.Store()
+    stored.load(LAB.encode(), pyoxigraph.RdfFormat.TURTLE)
+    if request.param == "file":
+        yield graph_of(LAB)
+        return
+    async with behind_endpoint(stored, tmp_path) as graph:
+        await graph.profile()
+        yield graph
+
+
+async def test_what_an_entity_lacks_is_compared_with_its_own_class_however_small(lab: KGAdapter) -> None:
+    answer = await call(lab, "GetNeighbor", entity="Old Lens", relation="booked by")
+    assert "of 5 Instruments 3 have one, so its absence proves nothing" in answer.plain.summary
+    answer = await call(lab, "GetNeighbor", entity="Room 1", relation="located in", direction="out")
+    assert "no Room here has one" in answer.plain.summary
+    answer = await call(lab, "GetNeighbor", entity="Lamp", relation="booked by")
+    assert answer.data["knowledge"] == "unknown"
+
+
+async def test_a_small_graph_is_observed_whole_with_what_classes_have_last(lab: KGAdapter) -> None:
+    question = "Which instruments does Ingrid's group use?"
+    answer = await call(lab, "observe", question=question, entities=["Ingrid"])
+    lines = answer.plain.lines
+    used = ["Confocal A | booked by | Kim", "2: Confocal A, Confocal B | booked by | Tomás"]
+    assert all(any(set(each.split(" | ")) == set(line.split(" | ")) for line in lines) for each in used), lines
+    late = [place for place, line in enumerate(lines) if "rdf:type" in line and not line.startswith("Ingrid")]
+    assert late == list(range(len(lines) - len(late), len(lines))), lines
+    assert (answer.data["status"], answer.data["knowledge"]) == ("ok", "unknown")
+    assert "Left out" not in answer.summary
+
+
+async def test_an_observation_says_what_it_leaves_out_and_how_to_see_it(lab: KGAdapter) -> None:
+    question = "Which instruments does Ingrid's group use?"
+    answer = await call(lab, "observe", question=question, entities=["Ingrid"], top_n=3)
+    assert "like the question" in answer.summary.partition("facts examined")[2]
+    assert "GetNeighbor shows" in answer.summary
+
+
+async def test_a_set_of_many_nodes_without_values_has_none_and_nothing_else(
+    graph_of: Callable[[str], LocalAdapter],
+) -> None:
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    films = "".join(f'<e:f{each}> a <e:Film> ; {label} "Film {each}" . ' for each in range(60))
+    answer = (await composed(graph_of(f'{films} <e:Film> {label} "film" .'), "Feature[Type[film]]")).plain
+    assert answer.text == "0 values."
+    one = graph_of(f'{films} <e:Film> {label} "film" . <e:f7> <e:len> 90 . <e:f8> <e:len> 91 .')
+    answer = (await composed(one, "Feature[Type[film]]")).plain
+    assert "2 values" in answer.summary
+    assert ("Not everything was fetched" in answer.summary) == ("Only what the first 50 nodes" in answer.summary)
+
+
+async def test_a_date_is_not_mistaken_for_a_relation_without_dates(graph_of: Callable[[str], LocalAdapter]) -> None:
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    place = f'<e:p> {label} "place of birth" . <e:a> {label} "Ann" ; <e:p> <e:b> . <e:b> {label} "Bonn" .'
+    answer = await call(graph_of(place), "GetNeighbor", entity="Ann", relation="date of birth")
+    assert "This graph has no dates." in answer.text
+    assert "Did you mean" not in answer.text
+    born = (
+        f'{place} <e:d> {label} "date of death" . <e:a> <e:d> "1999-01-02"^^<http://www.w3.org/2001/XMLSchema#date> .'
+    )
+    answer = await call(graph_of(born), "GetNeighbor", entity="Ann", relation="date of birth")
+    assert "no dates" not in answer.text
+    assert "place of birth" not in answer.text.partition("It has")[0]

@@ -1,7 +1,7 @@
 """observe: the facts most like a question around its entities, as an answer."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
@@ -12,7 +12,7 @@ from kg_adapters.errors import InvalidRequest, ModelBusy, ModelUnavailable, Unkn
 from kg_adapters.models import Count, Description
 from kg_adapters.profile import unknown_profile
 from kg_adapters.protocol import KGAdapter, known_profile
-from kg_adapters.terms import BlankNode, Fact, Literal, Node, Term
+from kg_adapters.terms import BlankNode, Fact, Iri, Literal, Node, Term
 from kg_boundary.shown import listed
 from kg_server.answers.coverage import InverseOf, no_inverse, one_way
 from kg_server.answers.intermediates import CLOSED, said_of_held
@@ -66,31 +66,48 @@ NAMED_AWAY: Final = (4, 2)
 FIRST: Final = 3
 
 
-def written_out(found: Sequence[RelationGroup], inverse_of: InverseOf = no_inverse) -> list[RelationGroup]:
-    """Return the groups to write out, with the far ends to name, each fact once.
+def written_out(
+    found: Sequence[RelationGroup],
+    inverse_of: InverseOf = no_inverse,
+    unwalked: Collection[Iri] = (),
+    *,
+    whole: bool = False,
+) -> tuple[list[RelationGroup], list[RelationGroup]]:
+    """Return the groups to write out, with the far ends to name, each fact once; and those to leave out.
 
-    All groups of the seeds are among them; of the others those that are like the question, and what led to them, which
-    comes before them.
+    All groups of the seeds are among the first; of the others those that are like the question, and what led to them,
+    which comes before them. What classes further away have comes last.
 
     Args:
         found: All groups, the best first.
         inverse_of: Gives the relation that says the same backwards, or None.
+        unwalked: The relations that lead to classes.
+        whole: Whether to leave nothing out.
     """
     groups = _once(found, inverse_of)
     if not groups:
-        return []
+        return [], []
     least = groups[0].score * SHARE
-    away = [group for group in groups if group.hop > 1 and group.score >= least][:FAR_GROUPS]
-    leading = _leading(groups)
+    away = [group for group in groups if group.hop > 1 and (whole or group.score >= least)]
+    away.sort(key=lambda group: group.relation in unwalked)
+    leading = _leading(groups, unwalked)
     rank = {group.key: group.score for group in groups if group.hop == 1}
-    for group in sorted(away, key=lambda each: -each.hop):
+    late = set[Key]()
+    for group in sorted(away if whole else away[:FAR_GROUPS], key=lambda each: -each.hop):
         below: RelationGroup | None = group
-        score = group.score
+        score, led = group.score, list[Key]()
         while below is not None:
+            led.append(below.key)
+            if below.hop > 1 and below.relation in unwalked:
+                late.update(led)
             rank[below.key] = score = max(score, rank.get(below.key, below.score))
             below = leading.get(below.near) if below.hop > 1 else None
-    ordered = sorted((group for group in groups if group.key in rank), key=lambda each: (-rank[each.key], each.hop))
-    return _named(ordered, least, inverse_of)
+    ordered = sorted(
+        (group for group in groups if group.key in rank),
+        key=lambda each: (each.key in late, -rank[each.key], each.hop),
+    )
+    left_out = [group for group in groups if group.key not in rank]
+    return _named(ordered, least, inverse_of, whole=whole), left_out
 
 
 def _once(groups: Sequence[RelationGroup], inverse_of: InverseOf) -> list[RelationGroup]:
@@ -115,23 +132,25 @@ def _once(groups: Sequence[RelationGroup], inverse_of: InverseOf) -> list[Relati
     return list(kept.values())
 
 
-def _leading(groups: Iterable[RelationGroup]) -> dict[Node, RelationGroup]:
-    """Return for each far end the group that led there first."""
+def _leading(groups: Iterable[RelationGroup], unwalked: Collection[Iri]) -> dict[Node, RelationGroup]:
+    """Return for each far end the group that led there first, if possible over no relation that leads to classes."""
     leading: dict[Node, RelationGroup] = {}
-    for group in sorted(groups, key=lambda each: each.hop):
+    for group in sorted(groups, key=lambda each: (each.hop, each.relation in unwalked)):
         for far in group.far:
             if not isinstance(far, Literal):
                 leading.setdefault(far, group)
     return leading
 
 
-def _named(ordered: Sequence[RelationGroup], least: float, inverse_of: InverseOf) -> list[RelationGroup]:
+def _named(
+    ordered: Sequence[RelationGroup], least: float, inverse_of: InverseOf, *, whole: bool
+) -> list[RelationGroup]:
     """Return groups with the far ends to name: first those that lead on, and none whose facts all stand already."""
     nears = {group.near for group in ordered}
     said: set[Fact] = set()
     named: list[RelationGroup] = []
     for group in ordered:
-        most = _most(group, len(named) < FIRST, group.score >= least)
+        most = len(group.far) if whole else _most(group, len(named) < FIRST, group.score >= least)
         on = [far for far in group.far if far in nears]
         far = tuple(dict.fromkeys((*on, *group.far)))[: max(most, len(on))]
         short = replace(group, far=far)
@@ -154,6 +173,8 @@ _log = logging.getLogger(__name__)
 SHOWN_SEEDS: Final = 5
 SHOWN_HUBS: Final = 3
 LISTED_HUBS: Final = 20
+LEFT_OUT: Final = 3
+"""How many of the relations that are left out are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +185,7 @@ class _Report:
     reach: Reach
     seen: Observation
     groups: Sequence[RelationGroup]
+    others: Sequence[RelationGroup]
     names: Names
     scorer: str
 
@@ -187,6 +209,8 @@ class _Report:
         rows = AnswerRows([*described, *(_counted_row(group) for group in left)], names)
         result = ObserveResult(
             status=self._status(shown),
+            # It is for the reader to find whether a fact answers the question.
+            knowledge="unknown",
             summary=" ".join((self._extent(shown), *self._left_out(shown))),
             groups=rows.cells(),
             found=len(self.seen.found),
@@ -217,6 +241,8 @@ class _Report:
             yield f"Time ran out after {self.seen.hops} of {self.reach.hops} hops: ask for fewer hops or entities."
         if shown < len(self.groups):
             yield f"{len(self.groups) - shown} more were found, which a larger max_tokens shows."
+        if not self.reach.to_the_letter and self.reach.hops > 1 and (self.others or self.seen.narrowed):
+            yield self._less_alike()
         far = (term for group in self.groups[:shown] for term in group.far)
         closed = (isinstance(term, BlankNode) and term not in self.seen.held for term in far)
         if not self.names.prefixes.blank_nodes and any(closed):
@@ -224,6 +250,17 @@ class _Report:
         # For what lies further away, the lines have `200+`.
         if sampled := [seed for seed in self.seeds if seed in self.seen.sampled]:
             yield f"Only sampled, relation by relation: {self._listed(sampled, SHOWN_HUBS)}; GetNeighbor lists all."
+
+    def _less_alike(self) -> str:
+        """Return a sentence on what was found or not followed further away because it is less like the question."""
+        if not self.others:
+            return "Beyond the first hop only facts most like the question were followed; GetNeighbor shows others."
+        near = {group.relation for group in self.groups}
+        far = dict.fromkeys(group.relation for group in self.others)
+        shown = sorted(far, key=lambda relation: relation in near)
+        named = listed((self.names.alone(each, ",", "relation") for each in shown), ", ", LEFT_OUT)
+        count = Count(len(self.others), exact=not self.seen.narrowed).of("relation")
+        return f"Left out as less like the question, beyond the first hop: {count} ({named}); GetNeighbor shows them."
 
     def _listed(self, nodes: Sequence[Node], most: int) -> str:
         return listed((self.names.entity(node, ",") for node in nodes), ", ", most)
@@ -266,7 +303,8 @@ async def observation(
         Seed(node, inquiry(asked, spoken(node, each.label)), each.label is not None) for node, each in described.items()
     ]
     profile = unknown_profile() if reach.to_the_letter else await known_profile(graph)
-    seen, ranked_by = await _searched(graph, scorer, seeds, reach, on_hop, profile.inverse_of)
+    wide = reach.over(profile.everything.instances)
+    seen, ranked_by = await _searched(graph, scorer, seeds, wide, on_hop, profile.inverse_of)
     labels: Mapping[Node, str] = {
         **{node: each.label for node, each in described.items() if each.label is not None},
         **seen.labels,
@@ -281,14 +319,25 @@ async def observation(
 
     def written() -> Answer:
         names = with_notes(Names(graph.prefixes, labels, min(MAX_LABEL, room // 8)), seen)
-        groups = seen.groups if reach.to_the_letter else written_out(seen.groups, profile.inverse_of)
-        return _Report(tuple(described), reach, seen, groups, names, ranked_by).answer(room)
+        groups: Sequence[RelationGroup] = seen.groups
+        others: Sequence[RelationGroup] = ()
+        if not reach.to_the_letter:
+            unwalked = graph.vocabulary.unwalked
+            groups, others = written_out(seen.groups, profile.inverse_of, unwalked, whole=wide != reach)
+            groups = [group for group in groups if not _is_held(group, seen)]
+        return _Report(tuple(described), reach, seen, groups, others, names, ranked_by).answer(room)
 
     answer = await off_loop(written, len(seen.found))
     if missing is None:
         return answer
     told = {"summary": f"{answer.result.summary}{missing.said}", "knowledge": missing.knowledge}
     return replace(answer, result=answer.result.model_copy(update=told))
+
+
+def _is_held(group: RelationGroup, seen: Observation) -> bool:
+    """Return whether what a group says stands behind a node that only holds facts together."""
+    held = seen.held.get(group.near, ())
+    return group.hop > 1 and group.count == len(group.far) and all(fact in held for fact in group.facts())
 
 
 def with_notes(names: Names, seen: Observation) -> Names:

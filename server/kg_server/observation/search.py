@@ -24,6 +24,12 @@ from kg_server.observation.scoring import Inquiry, Scorer
 MAX_EXPANDED: Final = 400
 """How many entities one hop expands at most, all seeds together."""
 
+WHOLE_ENTITIES: Final = 200
+"""Up to how many entities a graph may have to be looked at whole."""
+
+WHOLE_FACTS: Final = 5_000
+"""How many of its facts one hop keeps at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class Seed:
@@ -53,6 +59,16 @@ class Reach:
     to_the_letter: bool = False
     timeout_s: float = 10.0
 
+    def over(self, entities: int) -> "Reach":
+        """Return how far and wide to look in a graph of so many entities: a small one is looked at whole.
+
+        A width that is asked for stays.
+        """
+        usual = replace(Reach(), hops=self.hops, timeout_s=self.timeout_s)
+        if self != usual or not 0 < entities <= WHOLE_ENTITIES:
+            return self
+        return replace(self, top_n=WHOLE_FACTS, top_percent=100.0)
+
     def width(self, seeds: int) -> int:
         """Return from how many triples of one seed the next turn goes on."""
         return max(1, min(int(self.top_n * self.top_percent / 100), MAX_EXPANDED // seeds))
@@ -80,6 +96,7 @@ class Observation:
         edges: How many edges were looked at.
         hops: How many turns were finished.
         stopped: Whether time ran out.
+        narrowed: Whether some facts within reach were not kept, or not followed.
     """
 
     found: tuple[Observed, ...]
@@ -90,6 +107,7 @@ class Observation:
     edges: int
     hops: int
     stopped: bool
+    narrowed: bool = False
 
     @property
     def stated(self) -> frozenset[Iri]:
@@ -214,10 +232,12 @@ class SeedSearch:
         self.groups: list[RelationGroup] = []
         self.labels: dict[Node, str] = {}
         self.unopened: tuple[Node, ...] = ()
+        self.narrowed = self._left_behind = False
         self.entries: dict[Node, Entry] = {}
 
     async def take_turn(self, around: Surroundings, scorer: Scorer, hop: int) -> None:
         """Keep the best edges around the frontier, and go on from the best of these."""
+        self.narrowed |= self._left_behind
         edges = self._own_edges(around, hop)
         self._expanded.update(self.frontier)
         scores = await scorer.score(self._seed.asked, around, edges)
@@ -297,12 +317,15 @@ class SeedSearch:
     def _go_on(self, around: Surroundings, edges: Sequence[int], scores: Sequence[float]) -> None:
         """Set the next frontier to the far ends of edges, the best first, and keep what led there."""
         best: dict[Node, tuple[float, Iri, bool]] = {}
+        self._left_behind = False
         for edge, score in zip(edges, scores, strict=True):
-            if len(best) == self._width:
-                break
             far = around.far_term(edge)
-            if not isinstance(far, Literal) and far not in self._expanded:
-                best.setdefault(far, (score, around.relations[int(around.relation[edge])], bool(around.inverse[edge])))
+            if isinstance(far, Literal) or far in self._expanded or far in best:
+                continue
+            if len(best) == self._width:
+                self._left_behind = True
+                break
+            best.setdefault(far, (score, around.relations[int(around.relation[edge])], bool(around.inverse[edge])))
         self._led, self.frontier = best, tuple(best)
 
     def _own_edges(self, around: Surroundings, hop: int) -> Longs:
@@ -318,6 +341,7 @@ class SeedSearch:
         order: list[int] = np.argsort(-scores, kind="stable").tolist()
         for place in order:
             if len(fresh) == self._top_n:
+                self.narrowed = True
                 break
             fact, score = around.fact(int(edges[place])), float(scores[place])
             before = self.found.get(fact)
@@ -427,8 +451,9 @@ async def search(
     def seen() -> Observation:
         labels = {node: label for each in searches for node, label in each.labels.items()}
         groups = merged(group for each in searches for group in with_entries(each.groups, each.entries, BEFORE))
+        narrowed = any(each.narrowed for each in searches)
         held = {node: entry.facts for each in searches for node, entry in each.entries.items()}
-        return Observation(_merged(searches), groups, labels, held, tuple(sampled), edges, hops, stopped)
+        return Observation(_merged(searches), groups, labels, held, tuple(sampled), edges, hops, stopped, narrowed)
 
     return await off_loop(seen, sum(len(each.found) for each in searches))
 
