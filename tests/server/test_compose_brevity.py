@@ -195,7 +195,8 @@ async def test_quantities_of_one_unit_compare_and_add_up_on_every_engine(
     left_out = " 1 more has no clearance and is not counted."
     # An endpoint is asked only for what does not compare.
     of_all = " " if opened is endpoint else " Of 4 bridges, "
-    unknown = f'{of_all}1 has a value of length that is not a number and is left out (Ford Bridge "unknown"^^unit:M).'
+    metre = "<http://qudt.org/vocab/unit/M>" if opened is endpoint else "unit:M"
+    unknown = f'{of_all}1 has a value of length that is not a number and is left out (Ford Bridge "unknown"^^{metre}).'
     assert told == [
         f"55 m.{left_out}",
         f"21.4 m.{left_out}",
