@@ -46,7 +46,9 @@ class Reply:
     def has_content(self) -> bool:
         """Whether it answers with anything: it is neither an error, nor empty, nor a number that is none."""
         told = self.data.get("status"), self.data.get("knowledge", "stated")
-        return not self.is_error and told[0] in {"ok", "truncated"} and told[1] == "stated"
+        # An observation states nothing, and shows facts.
+        shows = told[1] == "stated" or (told[1] == "unknown" and bool(self.lines))
+        return not self.is_error and told[0] in {"ok", "truncated"} and shows
 
     @property
     def summary(self) -> str:

@@ -329,7 +329,7 @@ class Tools:
         """Answer a question by a read-only SPARQL 1.1 query.
 
         The graph's prefixes are declared. A name may stand for any id: ?x a @"city"; @"country" @"Japan".
-        A named class takes in its subclasses; inverses must be walked.
+        Names take in subclasses, subproperties and inverses.
         """
         here = await self._graphs.opened(graph)
         if not isinstance(here.adapter, SupportsSparql):

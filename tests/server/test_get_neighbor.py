@@ -178,8 +178,13 @@ async def test_a_label_with_a_line_break_stays_on_its_line(tokyo: LocalAdapter) 
     assert reply.plain.lines == ["country | Japan"]
 
 
+DATES = {"P569", "P570"}
+
+
 async def test_a_page_that_its_budget_cuts_still_counts_every_relation(sample: LocalAdapter) -> None:
     reply = await call(sample, "GetNeighbor", entity="Q937", direction="both", limit=200, max_tokens=1_200)
     degree = await call(sample, "Degree", entity="Q937")
     assert reply.data["status"] == "truncated"
-    assert (reply.data["outgoing"], reply.data["incoming"]) == (degree.data["outgoing"], degree.data["incoming"])
+    # Degree counts no values.
+    edges = {relation: number for relation, number in counts(reply.data["outgoing"]).items() if relation not in DATES}
+    assert (edges, reply.data["incoming"]) == (degree.data["outgoing"], degree.data["incoming"])
