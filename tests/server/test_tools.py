@@ -103,7 +103,7 @@ async def test_the_instructions_name_the_tool_for_each_kind_of_question_and_the_
 ) -> None:
     for graph, profile, told in (
         (tokyo, await tokyo.profile(), "Literals besides names, such as 'population': 1 number, no dates."),
-        (sample, await sample.profile(), "Literals besides names: "),
+        (sample, await sample.profile(), "Literals besides names, such as 'population'"),
         (sample, None, "Schema tells which kinds of facts it has."),
     ):
         async with Client(build_server(graph, UNHURRIED, profile)) as client:
