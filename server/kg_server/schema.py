@@ -30,7 +30,7 @@ SHOWN_TARGETS: Final = 2
 
 MOST_IN_A_LINE: Final = 8
 
-EXAMPLES: Final = 5
+EXAMPLES: Final = 2
 
 MAX_EXAMPLE: Final = 40
 """The most characters of a name in the instructions of the server."""
