@@ -49,7 +49,7 @@ def test_a_benchmark_is_run_scored_shown_and_drawn(cli: CommandLine, tmp_path: P
     kept = [read_run(Path(each)) for each in runs]
     assert "sk-secret" not in repr(kept)
     scored = cli.run("eval", "score", runs[0], "--official")
-    assert {"set: 50.00 (0.00 to 100.00), 4", "tog-em (official): 50.00 (0.00 to 100.00), 4"} <= {
+    assert {"set: 50.00 (15.00 to 85.00), 4", "tog-em (official): 50.00 (15.00 to 85.00), 4"} <= {
         *scored.out.splitlines()
     }
     table = cli.run("eval", "table", *runs, "--form", "csv")
@@ -57,8 +57,8 @@ def test_a_benchmark_is_run_scored_shown_and_drawn(cli: CommandLine, tmp_path: P
     assert rows[:4] == [
         ["jsonl, set, entities given"],
         ["run", "method", "model", "group", "questions", "paper", "ours", "difference", "95 % interval"],
-        ["direct", "direct", "m", "all", "4", "-", "50.00", "-", "0.00 to 100.00"],
-        ["rag", "graph-rag-1", "m", "all", "4", "-", "50.00", "-", "0.00 to 100.00"],
+        ["direct", "direct", "m", "all", "4", "-", "50.00", "-", "15.00 to 85.00"],
+        ["rag", "graph-rag-1", "m", "all", "4", "-", "50.00", "-", "15.00 to 85.00"],
     ]
     assert ["rag", "4", "+0.00", "+0.00 to +0.00"] in rows
     drawn = cli.run("eval", "plot", *runs, "--out", str(tmp_path / "plots"))
@@ -70,7 +70,7 @@ def test_a_benchmark_is_run_scored_shown_and_drawn(cli: CommandLine, tmp_path: P
     with serving_model("Yes") as service:
         words = ("eval", "score", runs[0], "--judge", "j", "--judge", "k", "--base-url", service.url)
         judged, again = cli.run(*words), cli.run(*words)
-    assert {f"judge ({name}): 100.00 (100.00 to 100.00), 4" for name in "jk"} <= {*judged.out.splitlines()}
+    assert {f"judge ({name}): 100.00 (1015.00 to 85.00), 4" for name in "jk"} <= {*judged.out.splitlines()}
     assert (again.out, len(service.asked)) == (judged.out, 8)
 
 

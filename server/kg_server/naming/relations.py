@@ -26,6 +26,7 @@ from kg_adapters.terms import Iri, Node
 from kg_boundary.shown import in_quotes, listed, set_apart, shown_within
 from kg_server.answers.results import Verdict
 from kg_server.names import MAX_LABEL, Names, names_of, plural
+from kg_server.naming.dated import of_kind
 from kg_server.naming.declared import declared_only
 from kg_server.naming.labelled import Labelled, labelled, with_ids
 from kg_server.naming.misspelling import slips_between, words_of
@@ -46,7 +47,6 @@ _MOST_UNSTATED: Final = 200
 """Among how many relations without facts a name is looked for."""
 _ABOUT: Final = 40
 _SUGGESTED: Final = 3
-_DATED: Final = frozenset({"date", "dates", "year", "years"})
 _NAME_COLUMNS: Final = frozenset({"name", "label", "title"})
 
 
@@ -470,7 +470,7 @@ async def _refusal(
     meant = text if relation is None else relation.local_part
     near = (await _named(graph, there)).find(meant, _SUGGESTED) or await graph.find_relations(meant, limit=_SUGGESTED)
     profile = await known_profile(graph)
-    suggested, dateless = _of_kind(profile, meant, [each.relation for each in await _as_noted(graph, meant, near)])
+    suggested, dateless = of_kind(profile, meant, [each.relation for each in await _as_noted(graph, meant, near)])
     inverse_of = profile.inverse_of
     inverses = [inverse_of(each) for each in suggested]
     names = await names_of(graph, [*suggested, *filter(None, inverses), *nodes[:1], *there[:_LISTED]])
@@ -485,19 +485,6 @@ async def _refusal(
         has = "has" if len(nodes) == 1 else "have"
         parts.append(f"{whose} {has} {_listed(there, names, by_label=True) if there else f'no {sort}s'}.")
     return NoSuchRelation(" ".join(parts))
-
-
-def _of_kind(profile: GraphProfile, text: str, near: Sequence[Iri]) -> tuple[Sequence[Iri], str]:
-    """Return those of like relations that may be meant, and what a graph has none of that a text asks for.
-
-    A text that asks for a date means no relation between entities, as the place of birth is by letters alone.
-    """
-    if not (_DATED & set(words_of(text))) or not profile.everything.complete:
-        return near, ""
-    valued = {each.relation: each.values.kinds for each in profile.everything.properties if each.values}
-    kept = [each for each in near if each in valued]
-    dated = any("date" in kinds for kinds in valued.values())
-    return kept, "" if kept or dated else " This graph has no dates."
 
 
 def _with_inverse(relation: Iri, inverse: Iri | None, names: Names) -> str:
