@@ -70,7 +70,7 @@ def test_a_benchmark_is_run_scored_shown_and_drawn(cli: CommandLine, tmp_path: P
     with serving_model("Yes") as service:
         words = ("eval", "score", runs[0], "--judge", "j", "--judge", "k", "--base-url", service.url)
         judged, again = cli.run(*words), cli.run(*words)
-    assert {f"judge ({name}): 100.00 (1015.00 to 85.00), 4" for name in "jk"} <= {*judged.out.splitlines()}
+    assert {f"judge ({name}): 100.00 (51.01 to 100.00), 4" for name in "jk"} <= {*judged.out.splitlines()}
     assert (again.out, len(service.asked)) == (judged.out, 8)
 
 
