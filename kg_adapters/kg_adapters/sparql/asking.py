@@ -14,6 +14,9 @@ from kg_adapters.sparql.queries.writing import is_askable
 from kg_adapters.sparql.solutions import Solution, Solutions, in_slices
 from kg_adapters.terms import XSD, BlankNode, Iri, Literal, Node, Term
 
+_GEOMETRY: Final = Iri("http://www.openlinksw.com/schemas/virtrdf#Geometry")
+"""What Virtuoso makes of the datatype of a point."""
+_WKT: Final = Iri("http://www.opengis.net/ont/geosparql#wktLiteral")
 _BOOLEAN: Final = Iri(XSD + "boolean")
 
 _WORDS: Final[Mapping[str, str]] = {"0": "false", "1": "true"}
@@ -93,10 +96,10 @@ class QueryAsker:
 
 
 def as_meant(found: Solutions, dialect: Dialect) -> Solutions:
-    """Return an answer with booleans in words."""
+    """Return an answer with booleans in words and points as they are written elsewhere."""
     if not dialect.digit_booleans:
         return found
-    return replace(found, rows=tuple(tuple(map(_in_words, row)) for row in found.rows))
+    return replace(found, rows=tuple(tuple(map(_as_written, row)) for row in found.rows))
 
 
 def part_of_an_answer() -> BackendTimeout:
@@ -111,7 +114,9 @@ def _marked(term: Term | None, mark: str) -> Term | None:
     return BlankNode(mark + term.label) if isinstance(term, BlankNode) else term
 
 
-def _in_words(term: Term | None) -> Term | None:
+def _as_written(term: Term | None) -> Term | None:
     if isinstance(term, Literal) and term.datatype == _BOOLEAN and term.value in _WORDS:
         return Literal(_WORDS[term.value], _BOOLEAN)
+    if isinstance(term, Literal) and term.datatype == _GEOMETRY:
+        return Literal(term.value.replace("POINT(", "Point("), _WKT)
     return term

@@ -8,8 +8,6 @@ from typing import Final, TypeAlias
 
 from kg_adapters.algebra import (
     Best,
-    Hop,
-    HopPath,
     Members,
     NumberOf,
     Reached,
@@ -21,7 +19,7 @@ from kg_adapters.algebra import (
 )
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.federated import FederatedGraph
-from kg_adapters.models import Count
+from kg_adapters.models import Count, Direction
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.set_requests import (
@@ -139,7 +137,7 @@ async def look_around(graph: KGAdapter, reader: Reader, number: int, call: Call,
         notes=(
             *reader.heard.notes,
             *([] if every else [(first,)]),
-            *([_closed(len(closed), call.function)] if closed else ()),
+            *([(_closed(len(closed), call.function),)] if closed else []),
         ),
         whole=every and size.exact and not closed,
         read=reader.heard.nodes,
@@ -171,13 +169,16 @@ async def _nodes(graph: KGAdapter, of: SetExpression) -> tuple[tuple[Node, ...],
 
 def _opening(graph: KGAdapter, of: SetExpression) -> NeighborRequest | None:
     """Return the request whose answer opens the blank nodes of a set where the graph has no names for them."""
-    match of:
-        case Reached(Members(nodes), HopPath((Hop((_, *_) as steps, repeated=False),))) if (
-            not graph.prefixes.blank_nodes and len(directions := {each.direction for each in steps}) == 1
-        ):
-            relations = frozenset(each.relation for each in steps)
-            return NeighborRequest(nodes, direction=directions.pop(), relations=relations)
-    return None
+    if graph.prefixes.blank_nodes or not isinstance(of, Reached) or not isinstance(of.of, Members):
+        return None
+    (hop, *others) = of.path.hops
+    steps = hop.steps or ()
+    directions: set[Direction] = {each.direction for each in steps}
+    if others or hop.repeated or len(directions) != 1:
+        return None
+    return NeighborRequest(
+        of.of.nodes, direction=directions.pop(), relations=frozenset(each.relation for each in steps)
+    )
 
 
 async def _features(graph: KGAdapter, nodes: tuple[Node, ...], most: int) -> tuple[Sequence[_Statement], int]:

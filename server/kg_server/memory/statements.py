@@ -218,7 +218,7 @@ async def _as_held(
     for number, each in stated.items():
         part = triples[number].relation
         found = () if part.mentions else named[part]
-        several = [] if isinstance(found, KGError) or len(found) < 2 else found
+        several: Sequence[Node] = () if isinstance(found, KGError) or len(found) < 2 else found
         over[number] = [replace(each, relation=NodeMention(one)) for one in several] or [each]
         readings[number] = [
             way for one in over[number] for way in (one, *one.turned_over(inverse_of(one.relation_iri)))
