@@ -74,7 +74,7 @@ async def test_who_would_wait_too_long_for_the_model_is_answered_by_letters(tmp_
             question="Who is a friend?",
             entities=[f"<{EXAMPLE}{hub}>"],
             reach=Reach(timeout_s=600),
-            max_tokens=2_000,
+            max_tokens=6_000,
             on_hop=_not_told,
         )
         said.append(answer.text.partition("\n")[0])
@@ -107,7 +107,7 @@ async def test_whatever_holds_up_the_model_letters_stand_in_while_there_is_time(
         question="Who is a friend?",
         entities=[f"<{EXAMPLE}ann>"],
         reach=Reach(timeout_s=600),
-        max_tokens=2_000,
+        max_tokens=6_000,
         on_hop=_not_told,
     )
     assert "by spelling alone (the embedding model is busy now" in answer.text

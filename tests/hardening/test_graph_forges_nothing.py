@@ -215,8 +215,15 @@ def is_list(text: str, ids: Sequence[str], labels: Mapping[str, str], *, counted
     """Say whether a text lists nodes, by id, with it or by a label alone; no name ends one item and begins another."""
     items = split(text.partition(": ")[2].removesuffix(", …"), ", ") if counted else [text]
     return len(items) == len(ids) and all(
-        item in {node, labels.get(node)} or item.endswith(f" ({node})") for item, node in zip(items, ids, strict=True)
+        item in {node, labels.get(node)} or item.endswith(f" ({node})") or is_cut(item, node)
+        for item, node in zip(items, ids, strict=True)
     )
+
+
+def is_cut(text: str, value: str) -> bool:
+    """Say whether a text is a long value up to some letter, with the language or datatype of the value."""
+    begin, mark, end = text.rpartition("…")
+    return bool(mark) and text.startswith('"') and value.startswith(begin) and value.endswith(end)
 
 
 def escaped(label: str) -> str:
