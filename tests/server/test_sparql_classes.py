@@ -73,6 +73,33 @@ async def test_both_numbers_are_given_where_a_class_has_subclasses(port: LocalAd
     assert plain.summary == "1 row, all here."
 
 
+LABELLESS = """
+@prefix e: <http://e.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+e:Microscope rdfs:subClassOf e:Instrument . e:m1 a e:Microscope . e:m2 a e:Microscope . e:i1 a e:Instrument .
+e:rented rdfs:subPropertyOf e:usedBy . e:m1 e:usedBy e:p1 . e:m2 e:rented e:p1 .
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "number"),
+    [
+        ('SELECT (COUNT(?i) AS ?n) { ?i a @"Instrument" }', 3),
+        ('SELECT (COUNT(?i) AS ?n) { ?i a @"e:Instrument" }', 1),
+        ('SELECT (COUNT(?i) AS ?n) { ?i @"usedBy" e:p1 }', 2),
+        ('SELECT (COUNT(?i) AS ?n) { ?i @"used by" e:p1 }', 2),
+        ('SELECT (COUNT(?i) AS ?n) { ?i @"e:usedBy" e:p1 }', 1),
+    ],
+)
+async def test_what_has_no_label_goes_by_its_local_name(
+    graph_of: Callable[[str], LocalAdapter], tmp_path: Path, query: str, number: int
+) -> None:
+    stored = pyoxigraph.Store()
+    stored.load(LABELLESS.encode(), pyoxigraph.RdfFormat.TURTLE)
+    async with behind_endpoint(stored, tmp_path) as remote:
+        for graph in (graph_of(LABELLESS), remote):
+            assert (await call(graph, "Sparql", query=query)).data["rows"] == [[str(number)]]
+
+
 async def test_of_classes_of_one_name_the_largest_is_meant_in_every_tool(
     graph_of: Callable[[str], LocalAdapter],
 ) -> None:

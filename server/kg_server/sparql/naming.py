@@ -35,8 +35,9 @@ from kg_server.naming.entities import (
     said_of_reading,
     told_apart,
 )
+from kg_server.naming.labelled import with_ids
 from kg_server.naming.meaning import Meaning, near_classes, with_near_relations
-from kg_server.naming.refusals import MisreadExpression, NoSuchRelation
+from kg_server.naming.refusals import MisreadExpression, NoSuchRelation, id_of
 from kg_server.naming.relations import namesakes, relations_named, said_of_union
 from kg_server.sparql.classes import ClassStatements, instances_in, with_subclasses
 from kg_server.sparql.label_service import asks_for_labels, put_labels
@@ -66,7 +67,7 @@ class NameMeaning:
         plain: Whether it is exactly an id or label, so that nothing need be said.
         how: How it names an entity or class, where that is known: `an alias`, `one letter off`.
         passed: The classes that bear the name too and are not meant.
-        by_id: Whether the name holds the id, as in `planet (e:Planet)`.
+        by_id: Whether the name is the id, or holds it as in `planet (e:Planet)`.
         ways: Over what else the facts of a relation are stored.
     """
 
@@ -199,7 +200,9 @@ async def _things(
                 each.matched_by not in {"alias", "value"} for each in identity.named if each.entity in iris
             )
             passed = identity.passed if sort == "class" else ()
-            by_id = all(each.matched_by == "id" for each in identity.named)
+            by_id = id_of(graph, name) in iris or (
+                bool(with_ids(name)) and all(each.matched_by == "id" for each in identity.named)
+            )
             found[name, sort] = NameMeaning(name, sort, match, tuple(sorted(iris)), plain, identity.how, passed, by_id)
         elif identity.named:
             found[name, sort] = InvalidRequest(
