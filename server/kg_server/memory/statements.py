@@ -18,7 +18,6 @@ from kg_adapters.prefixes import SCHEMES, JoinedPrefixes, Position, Prefixes
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import RDF_LANG_STRING, XSD, XSD_STRING, Attribute, Fact, Iri, Literal, Node, Triple
 from kg_boundary.shown import counted, in_quotes, read_back
-from kg_server.answers.coverage import no_inverse
 from kg_server.answers.values import value_of
 from kg_server.concurrency import together
 from kg_server.memory.lines import MAX_LINE, Written, columns_of
@@ -212,7 +211,9 @@ async def _as_held(
 
     There are several where a name is one of several relations, and where a relation has an inverse.
     """
-    inverse_of = (await graph.profile()).inverse_of if stated else no_inverse
+    if not stated:
+        return {}
+    profile = await graph.profile()
     readings: dict[int, list[Stated]] = {}
     over: dict[int, Sequence[Stated]] = {}
     for number, each in stated.items():
@@ -221,10 +222,10 @@ async def _as_held(
         several: Sequence[Node] = () if isinstance(found, KGError) or len(found) < 2 else found
         over[number] = [replace(each, relation=NodeMention(one)) for one in several] or [each]
         readings[number] = [
-            way for one in over[number] for way in (one, *one.turned_over(inverse_of(one.relation_iri)))
+            way for one in over[number] for way in (one, *one.turned_over(profile.inverse_of(one.relation_iri)))
         ]
         if not part.mentions:
-            _, behind = await subproperties(graph, [one.relation_iri for one in over[number]])
+            _, behind = subproperties(profile, [one.relation_iri for one in over[number]])
             readings[number] += each.turned_over(*behind)
     asked = [way.fact for ways in readings.values() for way in ways if len(ways) > 1]
     held = await graph.contains(asked) if asked else ()
@@ -235,7 +236,7 @@ async def _as_held(
             chosen[number] = first or stated[number]
             continue
         text, relations = triples[number].relation.text, [each.relation_iri for each in over[number]]
-        below, _ = await subproperties(graph, relations[:1])
+        below, _ = subproperties(profile, relations[:1])
         own = [each for each in relations if each not in below]
         used = (one for one in over[number] if (of := described.get(one.relation_iri)) and "relation" in of.roles)
         chosen[number] = await _ambiguous(graph, text, own) if len(own) > 1 else next(used, stated[number])
@@ -451,7 +452,11 @@ async def _relations(graph: KGAdapter, text: str) -> Sequence[Node]:
     match, found = await relations_named(graph, read_back(text), shown=True)
     relations = [each.relation for each in found]
     if match == "exact":
-        return relations if found[0].matched_by == "id" else [*relations, *(await subproperties(graph, relations))[0]]
+        return (
+            relations
+            if found[0].matched_by == "id"
+            else [*relations, *subproperties(await graph.profile(), relations)[0]]
+        )
     raise await _ambiguous(graph, text, relations)
 
 

@@ -31,7 +31,7 @@ from kg_server.naming.declared import declared_only
 from kg_server.naming.labelled import Labelled, labelled, with_ids
 from kg_server.naming.misspelling import slips_between, words_of
 from kg_server.naming.refusals import NoSuchRelation, id_of
-from kg_server.naming.subproperties import said_of_wider, subproperties
+from kg_server.naming.subproperties import inclusion_note, subproperties
 from kg_server.notes import Notes, preferred_ids
 
 Sort: TypeAlias = Choice["relation", "feature"]
@@ -85,7 +85,7 @@ class Chosen:
         """
         if self.wider:
             below = [each for each in self.relations if each not in self.wider]
-            said = said_of_wider(self.wider[0], below, self.behind, names)
+            said = inclusion_note(self.wider[0], below, self.behind, names)
             return f"{said} " if said else ""
         known = names.labels.get(self.relation) or own_name(self.relation).text
         if self.name is None or self.name == known or len(self.relations) > 1:
@@ -300,7 +300,7 @@ async def _without_unit(
 
 
 async def _with_subproperties(graph: KGAdapter, chosen: Chosen) -> Chosen:
-    below, behind = await subproperties(graph, chosen.relations)
+    below, behind = subproperties(await graph.profile(), chosen.relations)
     if not (below or behind):
         return chosen
     return replace(chosen, relations=(*chosen.relations, *below), wider=chosen.relations, behind=behind)
@@ -462,7 +462,7 @@ async def _refusal(
         there: Those that come first among what may have been meant: what the nodes have.
         nodes: The entities in question.
     """
-    if relation is not None and (found := [one for ones in await subproperties(graph, [relation]) for one in ones]):
+    if relation is not None and (found := [*chain(*subproperties(await graph.profile(), [relation]))]):
         names = await names_of(graph, found[:_SUGGESTED])
         return UnknownRelation(text, suggestions=list(map(names.relation, found[:_SUGGESTED])), hint=_HINTS[sort])
     if declared := await declared_only(graph, text, relation):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from kg_adapters.protocol import KGAdapter
+from kg_adapters.profile import GraphProfile
 from kg_adapters.terms import Iri
 from kg_boundary.shown import listed
 from kg_server.names import Names
@@ -11,15 +11,14 @@ from kg_server.names import Names
 _SHOWN: Final = 3
 
 
-async def subproperties(graph: KGAdapter, relations: Sequence[Iri]) -> tuple[tuple[Iri, ...], tuple[Iri, ...]]:
+def subproperties(profile: GraphProfile, relations: Sequence[Iri]) -> tuple[tuple[Iri, ...], tuple[Iri, ...]]:
     """Return the relations that hold only where one of some others does, and those that do so backwards."""
-    profile = await graph.profile()
     below = dict.fromkeys(each for relation in relations for each in profile.subproperties_of(relation))
     behind = dict.fromkeys(each for relation in relations for each in profile.subproperties_behind(relation))
     return tuple(each for each in below if each not in relations), tuple(behind)
 
 
-def said_of_wider(wider: Iri, below: Sequence[Iri], behind: Sequence[Iri], names: Names) -> str:
+def inclusion_note(wider: Iri, below: Sequence[Iri], behind: Sequence[Iri], names: Names) -> str:
     """Return a sentence on what the name of a wider relation includes; empty where that is nothing."""
     parts = [names.relation(each, ",") for each in below]
     parts += [f"{names.relation(each, ',')} the other way round" for each in behind]

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
-from typing import Final
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.labels import RDF_TYPE, Vocabulary
@@ -17,10 +16,7 @@ from kg_adapters.terms import Iri
 from kg_boundary.shown import counted, in_quotes
 from kg_server.names import MAX_LABEL, names_of
 from kg_server.sparql.outline import outline_of
-from kg_server.sparql.syntax import Edits, Outline, Span, Statement
-
-_ANY_NUMBER_WILL_DO: Final = frozenset({"EXISTS", "MINUS"})
-"""Before a group in which it does not matter how often something matches."""
+from kg_server.sparql.syntax import Edits, Outline, Span, Statement, either
 
 
 @dataclass(frozen=True)
@@ -44,8 +40,8 @@ class ClassStatements:
     def put_paths(self, edits: Edits) -> None:
         """Put paths over the typing relations in place of the verbs; an instance of two subclasses matches twice."""
         for each in self.named:
-            below = f"/{_either(self.vocabulary.subclasses)}*" if each.verb in self._wide else ""
-            edits.instead[each.verb[0]] = f"{_either(self.vocabulary.types)}{below}"
+            below = f"/{_path(self.vocabulary.subclasses)}*" if each.verb in self._wide else ""
+            edits.instead[each.verb[0]] = f"{_path(self.vocabulary.types)}{below}"
 
     @cached_property
     def once(self) -> tuple[Statement, ...]:
@@ -54,7 +50,9 @@ class ClassStatements:
         return tuple(
             each
             for each in self.named
-            if each.verb in self._wide - others and self._has_plain_subject(each) and not self._any_number_will_do(each)
+            if each.verb in self._wide - others
+            and self._has_plain_subject(each)
+            and not self.outline.in_condition(each.subject[0])
         )
 
     @cached_property
@@ -87,7 +85,7 @@ class ClassStatements:
         iris = self.named[statement]
         listed = f"VALUES {owner} {{ {' '.join(f'<{iri}>' for iri in iris)} }} " if len(iris) > 1 else ""
         target = owner if len(iris) > 1 else f"<{iris[0]}>"
-        types, below = _either(self.vocabulary.types), _either(self.vocabulary.subclasses)
+        types, below = _path(self.vocabulary.types), _path(self.vocabulary.subclasses)
         pattern = f"{{ {listed}{subject} {types} {kind} . {kind} {below}* {target} }}"
         place = self._group(statement), subject
         if subject.startswith(("?", "$")) and place not in bound and not self._bound_otherwise(statement):
@@ -100,14 +98,6 @@ class ClassStatements:
         first, end = statement.subject
         return end - first == 1 and self.outline.tokens[first].kind in {"variable", "name", "iri", "prefixed"}
 
-    def _any_number_will_do(self, statement: Statement) -> bool:
-        around = self.outline.brackets_around(statement.subject[0])
-        while around is not None:
-            if around[0] and self.outline.tokens[around[0] - 1].keyword in _ANY_NUMBER_WILL_DO:
-                return True
-            around = self.outline.brackets_around(around[0])
-        return False
-
     def _bound_otherwise(self, statement: Statement) -> bool:
         """Say whether another statement of the same group gives a value to the subject."""
         variable, group = self.outline.tokens[statement.subject[0]].text[1:], self._group(statement)
@@ -115,16 +105,14 @@ class ClassStatements:
         return any(variable in self.outline.variables((each.subject[0], each.tail[1])) for each in others)
 
     def _group(self, statement: Statement) -> int:
-        around = self.outline.brackets_around(statement.subject[0])
-        return -1 if around is None else around[0]
+        return next(self.outline.openings(statement.subject[0]), -1)
 
     def _unused(self, word: str) -> str:
         return next(name for number in count(1) if (name := f"?{word}{number}") not in self.query)
 
 
-def _either(relations: Sequence[Iri]) -> str:
-    written = "|".join(f"<{relation}>" for relation in relations)
-    return written if len(relations) == 1 else f"({written})"
+def _path(relations: Sequence[Iri]) -> str:
+    return either([f"<{relation}>" for relation in relations])
 
 
 async def instances_in(
@@ -145,13 +133,13 @@ async def instances_in(
         verbs: The tokens of names that stand for typing relations.
         by_id: The classes whose names hold their ids, which stand for themselves alone.
     """
-    profile = await known_profile(graph)
     named = {each: classes[each.tail[0]] for each in typed_by(outline, graph, verbs) if each.tail[0] in classes}
+    if not named:
+        return ClassStatements(query, outline, graph.vocabulary, named, frozenset())
+    profile = await known_profile(graph)
     found = {each: profile.profile_of(each) for iris in named.values() for each in iris}
     narrow = {iri for iri, known in found.items() if iri in by_id or (known is not None and is_narrow(known))}
-    return ClassStatements(
-        query, outline, await _typing(graph) if named else graph.vocabulary, named, frozenset(narrow)
-    )
+    return ClassStatements(query, outline, await _typing(graph), named, frozenset(narrow))
 
 
 async def _typing(graph: KGAdapter) -> Vocabulary:
@@ -195,11 +183,12 @@ async def with_subclasses(graph: KGAdapter, instances: ClassStatements, names: M
         instances: The statements that name the classes.
         names: The names, by their tokens.
     """
+    wide = {each: iris for each, iris in instances.named.items() if not instances.narrow.issuperset(iris)}
+    if not wide:
+        return ()
     profile = await known_profile(graph)
     notes: list[str] = []
-    for each, iris in instances.named.items():
-        if instances.narrow.issuperset(iris):
-            continue
+    for each, iris in wide.items():
         known = profile.profile_of(iris[0]) if len(iris) == 1 else None
         numbers = "" if known is None else f": {_instances(known)}, {known.direct:,} of it directly"
         notes.append(f"{in_quotes(names[each.tail[0]], MAX_LABEL)} takes in its subclasses{numbers}.")
@@ -213,8 +202,10 @@ async def without_subclasses(graph: KGAdapter, query: str) -> str:
     except InvalidRequest:
         # The guard has read it, so this is a text of a kind that is not looked into here.
         return ""
-    profile = await known_profile(graph)
     tails = [outline.iri(outline.tokens[each.tail[0]], graph.prefixes) for each in typed_by(outline, graph)]
+    if not any(tails):
+        return ""
+    profile = await known_profile(graph)
     found = [(each, profile.profile_of(each)) for each in dict.fromkeys(tails) if each is not None]
     wide = [(iri, known) for iri, known in found if known is not None and not is_narrow(known)]
     names = await names_of(graph, [iri for iri, _ in wide])

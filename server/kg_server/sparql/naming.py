@@ -327,13 +327,14 @@ async def _with_ids(graph: KGAdapter, meaning: Meaning, query: str) -> Prepared:
     labels = await _with_labels(graph, outline, edits) if _LABEL in query.lower() else ""
     if not graph.remote:
         edits.restate(outline, graph.prefixes)
-    run = deepcopy(edits)
+    run = edits
+    if once := {each.tail[0] for each in instances.once}:
+        run = deepcopy(edits)
+        put_ids(query, outline, {at: each for at, each in meant.items() if at not in once}, run)
+        instances.put_paths(run)
+        instances.count_once(run)
     put_ids(query, outline, meant, edits)
     instances.put_paths(edits)
-    once = {each.tail[0] for each in instances.once}
-    put_ids(query, outline, {at: each for at, each in meant.items() if at not in once}, run)
-    instances.put_paths(run)
-    instances.count_once(run)
     distinct = list(dict.fromkeys(meant.values()))
     read = {each.text: "" for each in distinct}
     for text in read:
@@ -385,5 +386,5 @@ async def _note(graph: KGAdapter, meant: Sequence[NameMeaning]) -> str:
         else:
             show = names.relation if each.sort == "relation" else names.entity
             notes.append(f"Read {name} as {' '.join(map(show, each.iris))}.")
-    notes += [await each.ways.said(graph, each.iris) for each in meant]
+    notes += [await each.ways.note(graph, each.iris) for each in meant]
     return " ".join(dict.fromkeys(filter(None, notes)))

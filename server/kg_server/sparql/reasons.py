@@ -20,7 +20,7 @@ from kg_server.naming.declared import declared_only
 from kg_server.naming.entities import MOST_NEAR, SHOWN, Identity, identify
 from kg_server.sparql.outline import outline_of
 from kg_server.sparql.syntax import Edits, Element, Outline, Span, Statement
-from kg_server.sparql.ways import said_of_narrower
+from kg_server.sparql.ways import narrower_note
 
 _MOST: Final = 3
 
@@ -158,7 +158,7 @@ async def one_way_only(graph: KGAdapter, query: str, edits: Edits) -> str:
         if not pair.symmetric
     }
     held_more = {relation: end for relation, end in sorted(lacking.items()) if end[1]}
-    narrower = await said_of_narrower(graph, sorted(filter(None, walked)))
+    narrower = await narrower_note(graph, sorted(filter(None, walked)))
     if not held_more:
         return narrower
     named = {_iri_of(graph, outline, edits, (at, at + 1)) for at in range(len(outline.tokens))}
@@ -294,7 +294,7 @@ class _Search:
 
     async def _without_facts(self, relation: Iri) -> str:
         """Return over what else a relation has facts, or where it is declared; empty where it has some itself."""
-        if narrower := await said_of_narrower(self.graph, [relation]):
+        if narrower := await narrower_note(self.graph, [relation]):
             return narrower
         described = (await self.graph.describe([relation])).get(relation)
         used = described is None or "relation" in described.roles

@@ -106,6 +106,14 @@ def _check_name(query: str, before: Token | None, token: Token) -> None:
         )
 
 
+_CONDITIONS: Final = frozenset({"EXISTS", "MINUS"})
+
+
+def either(ways: Sequence[str]) -> str:
+    """Return some paths as alternatives of one."""
+    return ways[0] if len(ways) == 1 else f"({'|'.join(ways)})"
+
+
 Span: TypeAlias = tuple[int, int]
 
 Role: TypeAlias = Choice["node", "verb", "free"]
@@ -255,6 +263,17 @@ class Outline:
         while first >= 0 and first not in self.nesting.closing:
             first = self.nesting.opening[first]
         return None if first < 0 else (first, self.nesting.closing[first])
+
+    def openings(self, at: int) -> Iterator[int]:
+        """Yield the curly brackets that are open at a token, the innermost first."""
+        around = self.brackets_around(at)
+        while around is not None:
+            yield around[0]
+            around = self.brackets_around(around[0])
+
+    def in_condition(self, at: int) -> bool:
+        """Say whether a token stands in EXISTS or MINUS, where it does not matter how often something matches."""
+        return any(first > 0 and self.tokens[first - 1].keyword in _CONDITIONS for first in self.openings(at))
 
     def text(self, span: Span, instead: Mapping[int, str] | None = None) -> str:
         """Return a span on one line, without comments, with other texts in place of some tokens."""

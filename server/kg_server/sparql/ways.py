@@ -1,14 +1,14 @@
 """The path that the name of a relation stands for in a query: subproperties and inverses too, each fact once."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri
 from kg_server.names import names_of
-from kg_server.naming.subproperties import said_of_wider, subproperties
-from kg_server.sparql.syntax import Edits, Outline, Span
+from kg_server.naming.subproperties import inclusion_note, subproperties
+from kg_server.sparql.syntax import Edits, Outline, Span, either
 
 _SHOWN: Final = 3
 _PLAIN: Final = frozenset({"variable", "iri", "prefixed", "name"})
@@ -33,17 +33,20 @@ class NamedWays:
         """Return the path over some relations and all of these."""
         steps = [f"<{each.value}>" for each in (*relations, *self.below)]
         steps += [f"^<{each.value}>" for each in self.inverses]
-        return steps[0] if len(steps) == 1 else f"({'|'.join(steps)})"
+        return either(steps)
 
-    async def said(self, graph: KGAdapter, relations: Sequence[Iri]) -> str:
+    async def note(self, graph: KGAdapter, relations: Sequence[Iri]) -> str:
         """Return a sentence on what the name of some relations includes; empty where that is nothing."""
+        if not (self.below or self.inverses):
+            return ""
         names = await names_of(graph, (*relations[:1], *self.below, *self.inverses))
-        return said_of_wider(relations[0], self.below, self.inverses, names)
+        return inclusion_note(relations[0], self.below, self.inverses, names)
 
 
 async def ways_of(graph: KGAdapter, relations: Sequence[Iri]) -> NamedWays:
     """Return over what else the facts of some relations of one name are stored."""
-    profile, (below, behind) = await graph.profile(), await subproperties(graph, relations)
+    profile = await graph.profile()
+    below, behind = subproperties(profile, relations)
     pairs = [(each, profile.inverse_alone(each)) for each in (*relations, *below)]
     inverses = tuple(dict.fromkeys((*(inverse for _, inverse in pairs if inverse is not None), *behind)))
     known = (profile.inverses_of(each) for each, inverse in pairs if inverse is not None)
@@ -52,17 +55,15 @@ async def ways_of(graph: KGAdapter, relations: Sequence[Iri]) -> NamedWays:
     return NamedWays(below, inverses, repeats)
 
 
-async def said_of_narrower(graph: KGAdapter, relations: Sequence[Iri]) -> str:
+async def narrower_note(graph: KGAdapter, relations: Sequence[Iri]) -> str:
     """Return which relations, walked by their ids, have subproperties that hold more; empty where none has."""
-    found = {each: (await subproperties(graph, [each]))[0][:_SHOWN] for each in relations}
-    names = await names_of(graph, [each for each, below in found.items() if below])
+    profile = await graph.profile()
+    found = {each: below[:_SHOWN] for each in relations if (below := subproperties(profile, [each])[0])}
+    names = await names_of(graph, found)
     notes: list[str] = []
     for each, below in found.items():
-        if below:
-            path = "|".join(graph.prefixes.shorten(one) for one in (each, *below))
-            notes.append(
-                f"{names.relation(each)} has subproperties, which its id does not mean: ({path}) walks them too."
-            )
+        path = "|".join(graph.prefixes.shorten(one) for one in (each, *below))
+        notes.append(f"{names.relation(each)} has subproperties, which its id does not mean: ({path}) walks them too.")
     return " ".join(notes)
 
 
@@ -81,16 +82,4 @@ def _stands_alone(outline: Outline, subject: Span, verb: Span, tail: Span) -> bo
         return False
     kinds = {outline.tokens[at].kind for at in (first, tail[0])}
     is_list = outline.tokens[end].text in {";", ","}
-    return kinds <= _PLAIN and not is_list and not any(_is_condition(outline, at) for at in _openings(outline, first))
-
-
-def _openings(outline: Outline, at: int) -> Iterator[int]:
-    """Yield the curly brackets that are open at a token."""
-    around = outline.brackets_around(at)
-    while around is not None:
-        yield around[0]
-        around = outline.brackets_around(around[0])
-
-
-def _is_condition(outline: Outline, opening: int) -> bool:
-    return opening > 0 and outline.tokens[opening - 1].keyword in {"EXISTS", "MINUS"}
+    return kinds <= _PLAIN and not is_list and not outline.in_condition(first)
