@@ -6,7 +6,7 @@ from pathlib import Path
 import pyoxigraph
 import pytest
 
-from calls import call, composed, refusal
+from calls import call, composed, refusal, rows
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.protocol import KGAdapter
 from remote_graphs import behind_endpoint
@@ -148,6 +148,23 @@ async def test_a_small_graph_is_observed_whole_with_what_classes_have_last(lab: 
     assert late == list(range(len(lines) - len(late), len(lines))), lines
     assert (answer.data["status"], answer.data["knowledge"]) == ("ok", "unknown")
     assert "Left out" not in answer.summary
+
+
+@pytest.mark.parametrize("entity", ["Ingrid", "Confocal B", "Lamp"])
+async def test_an_observation_shows_no_fact_twice(lab: KGAdapter, entity: str) -> None:
+    answer = await call(lab, "observe", question=f"What about {entity}?", entities=[entity])
+    groups = rows(answer.data["groups"])
+    facts = [
+        (near, relation, far) if direction == "out" else (far, relation, near)
+        for near, relation, direction, _, _, _, *ends in groups
+        for far in ends
+    ]
+    standing_alone = [
+        place
+        for place, (near, relation, direction, _, _, _, *ends) in enumerate(groups)
+        if all(facts.count((near, relation, far) if direction == "out" else (far, relation, near)) > 1 for far in ends)
+    ]
+    assert standing_alone == []
 
 
 async def test_an_observation_says_what_it_leaves_out_and_how_to_see_it(lab: KGAdapter) -> None:

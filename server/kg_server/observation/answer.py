@@ -1,6 +1,7 @@
 """observe: the facts most like a question around its entities, as an answer."""
 
 import logging
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -158,7 +159,19 @@ def _named(
         if group.count > len(far) or not facts <= said:
             named.append(short)
             said |= facts
-    return named
+    return _without_repeats(named, inverse_of) if whole else named
+
+
+def _without_repeats(named: Sequence[RelationGroup], inverse_of: InverseOf) -> list[RelationGroup]:
+    """Return groups without those of which every fact stands in another one too, the smallest of them first."""
+    facts = [{one_way(fact, inverse_of) for fact in group.facts()} for group in named]
+    often = Counter(fact for each in facts for fact in each)
+    kept = set(range(len(named)))
+    for place in sorted(kept, key=lambda each: len(facts[each])):
+        if named[place].count == len(named[place].far) and all(often[fact] > 1 for fact in facts[place]):
+            often.subtract(facts[place])
+            kept.remove(place)
+    return [group for place, group in enumerate(named) if place in kept]
 
 
 def _most(group: RelationGroup, first: bool, alike: bool) -> int:
