@@ -6,7 +6,7 @@ from pathlib import Path
 import pyoxigraph
 import pytest
 
-from calls import call, composed, rows, texts
+from calls import call, composed, refusal, rows, texts
 from kg_adapters.local.adapter import LocalAdapter
 from remote_graphs import behind_endpoint
 
@@ -36,6 +36,12 @@ SHAPES = {
     'SELECT (SUM(?c) AS ?n) { ?v a @"vessel" ; e:crew ?c }': 25,
     'SELECT (COUNT(*) AS ?n) { { ?v a @"ferry" } UNION { ?v a @"barge" } }': 4,
     'SELECT (COUNT(*) AS ?n) { ?v a @"ferry", @"barge" }': 1,
+    'SELECT (COUNT(*) AS ?n) { ?v a @"vessel", e:Vessel }': 2,
+    'SELECT (COUNT(*) AS ?n) { ?v a e:Vessel, @"vessel" , e:Ferry ; e:crew ?c }': 1,
+    'SELECT (COUNT(*) AS ?n) { ?v a @"vessel" ;; e:crew 4 }': 1,
+    'SELECT (COUNT(*) AS ?n) { BIND(e:v2 AS ?v) ?v a @"vessel" }': 1,
+    'SELECT (COUNT(*) AS ?n) { e:o1 e:runs ?v FILTER NOT EXISTS { ?v a @"vessel", e:Vessel } }': 2,
+    'SELECT (COUNT(*) AS ?n) { ?v e:crew ?c FILTER EXISTS { [] a @"vessel" ; e:crew ?c } }': 3,
     'SELECT (COUNT(*) AS ?n) { ?v a/rdfs:subClassOf* @"vessel" }': 6,
     "SELECT (COUNT(?v) AS ?n) { ?v a e:Vessel }": 2,
 }
@@ -52,6 +58,33 @@ async def test_an_instance_of_a_class_by_name_counts_once_whatever_its_subclass(
 ) -> None:
     reply = await call(port, "Sparql", query=query)
     assert reply.data["rows"] == [[str(number)]]
+
+
+@pytest.mark.parametrize(
+    ("query", "step"),
+    [
+        ('SELECT (COUNT(*) AS ?n) { [] a @"vessel" }', "Write a variable in place of the brackets."),
+        ('SELECT * { [ a @"vessel" ; e:crew ?c ] }', "Write a variable in place of the brackets."),
+        ('CONSTRUCT WHERE { ?v a @"vessel" }', "Write CONSTRUCT { … } WHERE { … }."),
+    ],
+)
+async def test_where_an_instance_would_count_twice_the_query_is_refused(
+    port: LocalAdapter, query: str, step: str
+) -> None:
+    assert step in await refusal(port, "Sparql", query=query)
+    assert not (await call(port, "Sparql", query=query.replace("vessel", "quay"))).is_error
+
+
+async def test_a_template_takes_classes_by_name(port: LocalAdapter) -> None:
+    made = await call(port, "Sparql", query='CONSTRUCT { ?v e:is e:x } WHERE { ?v a @"vessel" }')
+    assert len(rows(made.data["rows"])) == 4
+
+
+async def test_a_class_that_is_compared_is_that_class_alone_with_both_numbers(port: LocalAdapter) -> None:
+    for condition in ('FILTER(?c = @"vessel")', 'VALUES ?c { @"vessel" }'):
+        reply = await call(port, "Sparql", query=f"SELECT (COUNT(?v) AS ?n) {{ ?v a ?c {condition} }}")
+        assert reply.data["rows"] == [["2"]]
+        assert "compared with a variable, is that class alone (2 of it); with its subclasses" in reply.summary
 
 
 async def test_a_class_counts_alike_in_every_tool_and_over_an_endpoint(port: LocalAdapter, tmp_path: Path) -> None:

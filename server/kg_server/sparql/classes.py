@@ -3,10 +3,11 @@
 An id stays plain SPARQL. Where the two differ, the answer gives both numbers.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
+from typing import Final
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.labels import RDF_TYPE, Vocabulary
@@ -15,8 +16,11 @@ from kg_adapters.protocol import KGAdapter, known_profile
 from kg_adapters.terms import Iri
 from kg_boundary.shown import counted, in_quotes
 from kg_server.names import MAX_LABEL, names_of
+from kg_server.naming.refusals import MisreadExpression
 from kg_server.sparql.outline import outline_of
 from kg_server.sparql.syntax import Edits, Outline, Span, Statement, either
+
+_TAKES_IN: Final = "A class by name takes in its subclasses, and an instance of two of them would count twice here."
 
 
 @dataclass(frozen=True)
@@ -37,28 +41,46 @@ class ClassStatements:
     named: Mapping[Statement, Sequence[Iri]]
     narrow: frozenset[Iri]
 
+    def check(self) -> None:
+        """Refuse a class with subclasses where an instance could only be counted once for each of its classes.
+
+        Raises:
+            MisreadExpression: The subject is no variable and no id, or the query has no groups.
+        """
+        for each in self.named:
+            if each.verb not in self._wide or self.outline.in_condition(each.subject[0]):
+                continue
+            at = self.outline.tokens[each.tail[0]].at
+            if self.outline.is_short_construct:
+                raise MisreadExpression(self.query, at, f"{_TAKES_IN} Write CONSTRUCT {{ … }} WHERE {{ … }}.")
+            if not self._has_plain_subject(each):
+                raise MisreadExpression(self.query, at, f"{_TAKES_IN} Write a variable in place of the brackets.")
+
     def put_paths(self, edits: Edits) -> None:
         """Put paths over the typing relations in place of the verbs; an instance of two subclasses matches twice."""
         for each in self.named:
-            below = f"/{_path(self.vocabulary.subclasses)}*" if each.verb in self._wide else ""
-            edits.instead[each.verb[0]] = f"{_path(self.vocabulary.types)}{below}"
+            if each.verb not in self._shared:
+                below = f"/{_path(self.vocabulary.subclasses)}*" if each.verb in self._wide else ""
+                edits.instead[each.verb[0]] = f"{_path(self.vocabulary.types)}{below}"
 
     @cached_property
     def once(self) -> tuple[Statement, ...]:
-        """The statements that would match more than once an instance of several subclasses."""
-        others = {each.verb for each in self.outline.statements if each not in self.named}
+        """The statements that a path would match too often, or that share their verb with an id."""
         return tuple(
             each
             for each in self.named
-            if each.verb in self._wide - others
-            and self._has_plain_subject(each)
-            and not self.outline.in_condition(each.subject[0])
+            if each.verb in self._shared or (each.verb in self._wide and not self.outline.in_condition(each.subject[0]))
         )
 
     @cached_property
     def _wide(self) -> frozenset[Span]:
         """The verbs of statements with classes that may have instances over subclasses."""
         return frozenset(each.verb for each, iris in self.named.items() if not self.narrow.issuperset(iris))
+
+    @cached_property
+    def _shared(self) -> frozenset[Span]:
+        """Those verbs that have other objects too, which are no classes by name."""
+        return self._wide & {each.verb for each in self.outline.statements if each not in self.named}
 
     def count_once(self, edits: Edits) -> None:
         """Put groups in place of those statements, in which an instance counts once."""
@@ -74,11 +96,21 @@ class ClassStatements:
         first, _ = about[0].subject
         subject = edits.instead.get(first, self.outline.tokens[first].text)
         written = [self._written(each, subject, bound) for each in chosen]
-        for each in chosen:
-            end = each.tail[1]
-            behind = self.outline.tokens[end].text if end < len(self.outline.tokens) else ""
-            edits.drop((each.verb[0], end + (behind == ";")))
+        for verb in dict.fromkeys(each.verb for each in chosen):
+            self._leave_out(verb, [each for each in about if each.verb == verb], edits)
         edits.instead[first] = " ".join((*written, *([subject] if len(chosen) < len(about) else ())))
+
+    def _leave_out(self, verb: Span, about: Sequence[Statement], edits: Edits) -> None:
+        """Leave out of a list of objects those classes; the verb and what ends the list too where none remains."""
+        kept = [self.outline.text(each.tail, edits.texts(self.outline)) for each in about if each not in self.once]
+        end = about[-1].tail[1]
+        if kept:
+            edits.drop((verb[1], end))
+            edits.instead[verb[1]] = ", ".join(kept)
+            return
+        while end < len(self.outline.tokens) and self.outline.tokens[end].text == ";":
+            end += 1
+        edits.drop((verb[0], end))
 
     def _written(self, statement: Statement, subject: str, bound: set[tuple[int, str]]) -> str:
         kind, owner = self._unused("kind"), self._unused("class")
@@ -162,9 +194,6 @@ def is_narrow(known: ClassProfile) -> bool:
 
 def typed_by(outline: Outline, graph: KGAdapter, verbs: Collection[int] = ()) -> Iterator[Statement]:
     """Yield the statements that give a class over one typing relation alone: its id, `a`, or one of some tokens."""
-    if outline.tokens[outline.main.projection[0] - 1].keyword == "CONSTRUCT":
-        # This is its short form, which takes neither paths nor groups.
-        return
     types = {RDF_TYPE, *graph.vocabulary.types}
     for each in outline.statements:
         (first, end), (tail, behind) = each.verb, each.tail
@@ -196,23 +225,34 @@ async def with_subclasses(graph: KGAdapter, instances: ClassStatements, names: M
 
 
 async def without_subclasses(graph: KGAdapter, query: str) -> str:
-    """Return for each class by id how many instances it has with its subclasses, where that is another number."""
+    """Return `alone` for the classes that a query gives by their ids."""
     try:
         outline = outline_of(query)
     except InvalidRequest:
         # The guard has read it, so this is a text of a kind that is not looked into here.
         return ""
-    tails = [outline.iri(outline.tokens[each.tail[0]], graph.prefixes) for each in typed_by(outline, graph)]
-    if not any(tails):
+    tails = (outline.iri(outline.tokens[each.tail[0]], graph.prefixes) for each in typed_by(outline, graph))
+    return await alone(graph, filter(None, tails), "by its id")
+
+
+async def alone(graph: KGAdapter, classes: Iterable[Iri], why: str) -> str:
+    """Return for each class that stands for itself how many instances it has with its subclasses, if that is more.
+
+    Args:
+        graph: The graph.
+        classes: The classes.
+        why: Why each stands for itself.
+    """
+    asked = dict.fromkeys(classes)
+    if not asked:
         return ""
     profile = await known_profile(graph)
-    found = [(each, profile.profile_of(each)) for each in dict.fromkeys(tails) if each is not None]
-    wide = [(iri, known) for iri, known in found if known is not None and not is_narrow(known)]
-    names = await names_of(graph, [iri for iri, _ in wide])
+    wide = {iri: known for iri in asked if (known := profile.profile_of(iri)) is not None and not is_narrow(known)}
+    names = await names_of(graph, wide)
     return " ".join(
-        f"{names.entity(iri)}, by its id, is that class alone ({known.direct:,} of it); with its subclasses there are "
-        f"{_instances(known)}, as a name in its place would mean."
-        for iri, known in wide
+        f"{names.entity(iri)}, {why}, is that class alone ({known.direct:,} of it); with its subclasses there are "
+        f"{_instances(known)}, as its name behind a type would mean."
+        for iri, known in wide.items()
     )
 
 

@@ -39,7 +39,7 @@ from kg_server.naming.labelled import with_ids
 from kg_server.naming.meaning import Meaning, near_classes, with_near_relations
 from kg_server.naming.refusals import MisreadExpression, NoSuchRelation, id_of
 from kg_server.naming.relations import namesakes, relations_named, said_of_union
-from kg_server.sparql.classes import ClassStatements, instances_in, with_subclasses
+from kg_server.sparql.classes import ClassStatements, alone, instances_in, with_subclasses
 from kg_server.sparql.label_service import asks_for_labels, put_labels
 from kg_server.sparql.outline import outline_of
 from kg_server.sparql.syntax import Edits, NamePlace, Outline, Span, Token
@@ -323,6 +323,7 @@ async def _with_ids(graph: KGAdapter, meaning: Meaning, query: str) -> Prepared:
     outline = outline_of(query)
     meant = await meanings(graph, meaning, query, outline)
     instances = await _instances(graph, query, outline, meant)
+    instances.check()
     edits = Edits()
     labels = await _with_labels(graph, outline, edits) if _LABEL in query.lower() else ""
     if not graph.remote:
@@ -341,7 +342,10 @@ async def _with_ids(graph: KGAdapter, meaning: Meaning, query: str) -> Prepared:
         ids = (short for each in distinct if each.text == text for short in _ids(graph, each))
         read[text] = ", ".join(dict.fromkeys(ids))
     wide = await with_subclasses(graph, instances, {at: each.text for at, each in meant.items()})
-    note = " ".join(filter(None, (await _note(graph, distinct), *wide, labels)))
+    free = {place.token for place in outline.places if place.role == "free"}
+    compared = [iri for at, each in meant.items() if at in free and each.sort == "class" for iri in each.iris]
+    narrow = await alone(graph, compared, "compared with a variable")
+    note = " ".join(filter(None, (await _note(graph, distinct), *wide, narrow, labels)))
     return Prepared(run.applied(query, outline), note, read, edits)
 
 

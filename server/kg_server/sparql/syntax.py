@@ -237,6 +237,12 @@ class Outline:
     def __post_init__(self) -> None:
         object.__setattr__(self, "nesting", Nesting.of(self.tokens))
 
+    @property
+    def is_short_construct(self) -> bool:
+        """Whether the query is `CONSTRUCT WHERE`, which takes neither paths nor groups."""
+        first = self.main.projection[0]
+        return self.main.form == "CONSTRUCT" and first < len(self.tokens) and self.tokens[first].text != "{"
+
     def within(self, span: Span) -> Sequence[Token]:
         """Return the tokens of a span."""
         return self.tokens[slice(*span)]
